@@ -66,8 +66,10 @@ def estimates(method, rows, rng):
         bias = float(again.mean()) - mean_gap(fit.map(p), p, total, alpha)
         found = {"plain": plain, "bootstrap": plain - bias}
         if method == "smooth":
-            draws = fit.curve.posterior_errors(rows, n_draws=500, rng=rng, alpha=alpha)
-            posterior = float(draws.mean())
+            points = fit.curve.cells
+            curves = fit.curve.drawn_curves(points.p, 500, rng)
+            gaps = np.abs(curves - points.p[:, np.newaxis]) ** alpha
+            posterior = float(np.average(gaps.mean(axis=1), weights=points.weight))
             found["posterior"] = posterior
             found["halfway"] = 0.5 * (plain + posterior)
             found["tested"] = posterior if rejected else plain

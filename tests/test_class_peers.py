@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.numerics.class_probabilities import log_probabilities, weight_shares
-from calibrant.numerics.softmax_regression import SoftmaxProblem, VectorScores, minimise
+from calibrant.numerics.softmax_regression import ClassTerms, SoftmaxProblem, minimise
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "class_peers.json").read_text())
 LOGITS, Y = np.array(GOLDEN["logits"]), np.array(GOLDEN["y"])
@@ -47,10 +47,10 @@ def test_vector_scaling_of_netcal_is_that_of_log_probabilities():
 
     On its inputs our solver gives its loss. probmetrics ends a little before ours.
     """
-    operator = VectorScores(log_probabilities(LOGITS, "logit"))
-    start = operator.identity
+    terms = ClassTerms.vector(log_probabilities(LOGITS, "logit"))
+    start = terms.identity
     share = weight_shares(None, Y.size)
-    task = SoftmaxProblem(operator, Y, share, np.full_like(start, 1e-12), start)
+    task = SoftmaxProblem(terms, Y, share, np.full_like(start, 1e-12), start)
     found = minimise(task, start, tolerance=1e-9).loss
     recorded = GOLDEN["losses"]["vector"]
     assert found == pytest.approx(recorded["netcal"], abs=1e-6)

@@ -125,8 +125,8 @@ def test_terms_are_written_into_the_map():
     """The map's scores are those of the terms that were fitted."""
     prob, _, _ = draw(20)
     inputs = multiclass_smooth._Inputs("prob", 1e-3, 0.7, 0.05)
-    terms = inputs.terms(prob)
-    parameters = np.random.default_rng(3).normal(size=terms.group.size)
+    terms, _ = inputs.terms(prob)
+    parameters = np.random.default_rng(3).normal(size=terms.size)
     expected = softmax(terms.scores(parameters), axis=1)
     assert_allclose(inputs.map(parameters, 4)(prob), expected)
 

@@ -6,7 +6,7 @@ import calibrant as cb
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.numerics import folded_points, weighted_points
+from calibrant.numerics import cross_validation, weighted_points
 from calibrant.numerics.resampling import RowGroups, bootstrap_cells
 from calibrant.numerics.sorted_rows import sorted_rows
 
@@ -38,7 +38,7 @@ def test_zeros_among_many_predictions_are_fitted_as_zeros(mass):
     y[0] = 1.0  # so that the rate at 0 is above that of the smallest others
     fold = np.arange(p.size) % 10
     rows = sorted_rows(BinarySample(p, y, None))
-    points = folded_points.FoldedPoints.of(rows, fold)
+    points = cross_validation.FoldedPoints.of(rows, fold)
     assert points.p[0] == 0.0
     assert points.weight[:, 0].sum() == mass
     map_ = cb.make_calibrator("pl3").fit(p, y).map_
@@ -96,7 +96,7 @@ def test_aggregating_moves_the_error_by_less_than_a_ten_thousandth(method, monke
         return np.abs(map_(p) - p).mean()
 
     aggregated = error()
-    monkeypatch.setattr(folded_points, "MAX_POINTS", 100_000)
+    monkeypatch.setattr(cross_validation, "MAX_POINTS", 100_000)
     assert_allclose(aggregated, error(), atol=1e-4)
 
 

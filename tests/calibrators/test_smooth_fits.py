@@ -131,8 +131,9 @@ def test_quantiles_of_drawn_errors_cover_the_true_error():
     for seed in range(100, 130):
         for shape in ("square", "beta2"):
             fit, sample, c = fitted(shape, 0.05, 1000, seed)
-            errors = fit.curve.posterior_errors(sample, n_draws=400, rng=rng)
-            low, high = np.quantile(errors, [0.05, 0.95])
+            low, high = fit.curve.error_quantiles(
+                (0.05, 0.95), n_draws=400, random_state=rng
+            )
             covered.append(low <= np.abs(sample.p - c).mean() <= high)
     assert 0.8 < np.mean(covered) < 0.99
 
@@ -157,20 +158,16 @@ def test_likelihoods_that_are_not_quadratic_are_met():
     p = np.repeat([0.0, 0.3, 0.6], [400, 50, 50])
     y = np.concatenate([np.zeros(400), np.tile([1.0, 0.0], 50)])
     fit = Smooth().fit_event(BinarySample(p, y))
-    zeros = BinarySample(p[:400], y[:400])
-    errors = fit.curve.posterior_errors(
-        zeros, n_draws=500, rng=np.random.default_rng(0)
-    )
-    assert np.quantile(errors, 0.95) < 0.0075
+    at_zero = fit.curve.drawn_curves(np.zeros(1), 500, 0)
+    assert np.quantile(at_zero, 0.95) < 0.0075
 
 
 def test_draws_follow_the_generator():
     fit, sample, _ = fitted(n=1000)
     once, again = (
-        fit.curve.posterior_errors(sample, n_draws=50, rng=np.random.default_rng(3))
-        for _ in range(2)
+        fit.curve.drawn_curves(sample.p, 50, np.random.default_rng(3)) for _ in range(2)
     )
-    assert once.shape == (50,)
+    assert once.shape == (1000, 50)
     assert np.array_equal(once, again)
 
 
@@ -188,5 +185,3 @@ def test_bad_parameters_are_named():
     fit, sample, _ = fitted(n=1000)
     with pytest.raises(OptionError, match="confidence must lie"):
         fit.band(sample.p, 95)
-    with pytest.raises(OptionError, match="n_draws must be"):
-        fit.curve.posterior_errors(sample, n_draws=0, rng=np.random.default_rng(0))

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.isotonic import IsotonicRegression
 
 import calibrant as cb
-from calibrant.core.sample import BinarySample
 from calibrant.exceptions import (
     OptionError,
     SmallSampleWarning,
@@ -239,10 +238,7 @@ def test_posterior_intervals_follow_draws_of_the_map(smooth_sample):
     p, y = smooth_sample
     frame = cb.evaluate(y, p, methods="smooth", confidence=0.8, alpha=2).frame()
     fit = cb.make_calibrator("smooth").fit(p, y).fit_
-    errors = fit.curve.posterior_errors(
-        BinarySample(p, y), n_draws=1000, rng=np.random.default_rng(0), alpha=2.0
-    )
-    ends = np.quantile(errors, [0.1, 0.9])
+    ends = fit.curve.error_quantiles((0.1, 0.9), n_draws=1000, alpha=2.0)
     assert_allclose([frame["low"][0], frame["high"][0]], ends)
 
 

@@ -15,7 +15,6 @@ from calibrant.numerics.line_fits import (
     usual_start,
 )
 from calibrant.numerics.line_problems import (
-    BatchPoints,
     PiecewiseFits,
     PointProblems,
     SquareProblems,
@@ -23,21 +22,26 @@ from calibrant.numerics.line_problems import (
     values_at,
 )
 from calibrant.numerics.links import logit
+from calibrant.numerics.weighted_points import WeightedPoints
 
 SPACES = [
     (scale, loss) for scale in ("prob", "logit") for loss in ("log-loss", "brier")
 ]
 
 
+def batch(x, weight, rate):
+    return WeightedPoints(x, weight, weight * rate)
+
+
 def one_problem(p, y, scale="prob", weight=None):
     x = logit(p) if scale == "logit" else p
     order = np.argsort(x)
     weight = np.ones(p.size) if weight is None else weight
-    return BatchPoints(x[order], weight[order][np.newaxis], y[order][np.newaxis])
+    return batch(x[order], weight[order][np.newaxis], y[order][np.newaxis])
 
 
 def ends_of(points, scale):
-    return (0.0, 1.0) if scale == "prob" else (points.x[0], points.x[-1])
+    return (0.0, 1.0) if scale == "prob" else (points.p[0], points.p[-1])
 
 
 def random_problem(seed, n=300, scale="prob"):
@@ -56,7 +60,7 @@ def random_problem(seed, n=300, scale="prob"):
 def slow_loss(points, knots, heights, scale, loss):
     """Mean loss point by point, as the definition says."""
     total = 0.0
-    for x, w, y in zip(points.x, points.weight[0], points.rate[0], strict=True):
+    for x, w, y in zip(points.p, points.weight[0], points.rate[0], strict=True):
         f = values_at(np.array([x]), knots, heights)
         total += w * point_losses(f, np.array([y]), scale, loss)[0][0]
     return total / points.weight.sum()
@@ -104,9 +108,9 @@ def test_matrix_is_that_of_the_jacobian():
     for i in range(8):
         both = np.concatenate([heights[0], start.knots[0]])
         both[i] += 1e-7
-        ahead = values_at(points.x, both[4:], both[:4])
+        ahead = values_at(points.p, both[4:], both[:4])
         jacobian.append(
-            (ahead - values_at(points.x, start.knots[0], heights[0])) / 1e-7
+            (ahead - values_at(points.p, start.knots[0], heights[0])) / 1e-7
         )
     expected = 2 * np.array(jacobian) @ np.array(jacobian).T / 60
     inner = [0, 1, 2, 3, 5, 6]
@@ -131,11 +135,11 @@ def test_problems_of_a_batch_do_not_see_each_other():
     x = np.sort(rng.random(200))
     weight = rng.integers(0, 3, (5, 200)).astype(float)
     label = (rng.random((5, 200)) < x).astype(float)
-    together = BatchPoints(x, weight, label)
+    together = batch(x, weight, label)
     start = usual_start(together, 3, (0.0, 1.0))
     lines, _ = fit_lines(together, start, scale="prob", loss="log-loss")
     for b in range(5):
-        alone = BatchPoints(x, weight[b : b + 1], label[b : b + 1])
+        alone = batch(x, weight[b : b + 1], label[b : b + 1])
         one = PiecewiseFits(start.knots[b : b + 1], start.heights[b : b + 1])
         fitted, _ = fit_lines(alone, one, scale="prob", loss="log-loss")
         assert_allclose(fitted.heights[0], lines.heights[b], atol=1e-9)
@@ -146,10 +150,10 @@ def test_one_piece_between_logits_is_logistic_regression():
     start = usual_start(points, 1, ends_of(points, "logit"))
     lines, _ = fit_lines(points, start, scale="logit", loss="log-loss", max_steps=200)
     model = LogisticRegression(C=np.inf, tol=1e-10).fit(
-        points.x[:, np.newaxis], points.rate[0]
+        points.p[:, np.newaxis], points.rate[0]
     )
-    expected = model.predict_proba(points.x[:, np.newaxis])[:, 1]
-    found = expit(values_at(points.x, lines.knots[0], lines.heights[0]))
+    expected = model.predict_proba(points.p[:, np.newaxis])[:, 1]
+    found = expit(values_at(points.p, lines.knots[0], lines.heights[0]))
     assert_allclose(found, expected, atol=1e-4)
 
 
@@ -190,7 +194,7 @@ def general_optimum(points, pieces, scale, loss, rng, starts=4):
         if (np.diff(knots) < 1e-3 * (high - low)).any():
             return 10.0
         heights = theta[pieces:] if scale == "logit" else expit(theta[pieces:])
-        f = values_at(points.x, knots, heights)
+        f = values_at(points.p, knots, heights)
         return float(
             np.average(
                 point_losses(f, points.rate[0], scale, loss)[0],
@@ -249,7 +253,7 @@ def test_monotone_heights_do_not_fall_and_are_optimal():
 @pytest.mark.parametrize("loss", ["log-loss", "brier"])
 def test_three_pieces_meet_three_levels_of_any_weight(weight, loss):
     p, rates = np.array([0.2, 0.5, 0.8]), np.array([[0.02, 0.5, 0.98]])
-    points = BatchPoints(p, np.array([weight], dtype=float), rates)
+    points = batch(p, np.array([weight], dtype=float), rates)
     start = usual_start(points, 3, (0.0, 1.0))
     lines, _ = fit_lines(points, start, scale="prob", loss=loss)
     assert_allclose(values_at(p, lines.knots[0], lines.heights[0]), rates[0], atol=5e-3)
@@ -265,7 +269,7 @@ def test_crowded_knots_are_spread():
 def test_running_sums_give_what_points_give():
     rng = np.random.default_rng(9)
     x = np.sort(rng.random(300))
-    points = BatchPoints(x, rng.integers(0, 3, (4, 300)) + 0.5, rng.random((4, 300)))
+    points = batch(x, rng.integers(0, 3, (4, 300)) + 0.5, rng.random((4, 300)))
     knots = np.sort(rng.random((4, 6)), axis=1)
     knots[:, 0], knots[:, -1] = 0.0, 1.0
     lines = PiecewiseFits(knots, rng.random((4, 6)))

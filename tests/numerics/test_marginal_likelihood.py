@@ -11,16 +11,16 @@ from scipy.special import expit, log_expit
 
 from calibrant.core.sample import BinarySample
 from calibrant.experiments.synthetic import sample as paper_sample
+from calibrant.numerics.logistic import (
+    PenalisedProblem,
+    solve_many,
+    solve_penalised,
+)
 from calibrant.numerics.marginal_likelihood import (
     evidence_at,
     gain_of_group,
     most_likely,
     most_likely_members,
-)
-from calibrant.numerics.penalised_logistic import (
-    PenalisedProblem,
-    solve_many,
-    solve_penalised,
 )
 from calibrant.numerics.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.numerics.weighted_points import compress_to_at_most

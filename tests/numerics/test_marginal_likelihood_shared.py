@@ -5,8 +5,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
+from calibrant.numerics.logistic import PenalisedProblem, solve_penalised
 from calibrant.numerics.marginal_likelihood import fit_shared
-from calibrant.numerics.penalised_logistic import PenalisedProblem, solve_penalised
 
 
 def shifted_groups(count, rows, spread, seed=0):

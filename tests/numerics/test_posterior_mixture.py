@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import norm
 
-from calibrant.numerics.penalised_logistic import PenalisedProblem, solve_penalised
+from calibrant.numerics.logistic import PenalisedProblem, solve_penalised
 from calibrant.numerics.posterior_mixture import (
     PRIOR_POWER,
     NormalMixture,

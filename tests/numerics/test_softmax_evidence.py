@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -5,12 +7,22 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm
 
-from calibrant.numerics import class_terms, softmax_evidence
-from calibrant.numerics.class_terms import ClassTerms
-from calibrant.numerics.softmax_evidence import QuadraticModel, fit_terms
-from calibrant.numerics.softmax_regression import SoftmaxProblem
+from calibrant.numerics import softmax_evidence
+from calibrant.numerics.softmax_evidence import QuadraticLikelihood, fit_terms
+from calibrant.numerics.softmax_regression import ClassTerms, SoftmaxProblem
 
 SPREADS = np.log([0.3, 0.5, 0.2, 0.4])
+
+
+def terms_of(log_prob, common, features):
+    ones = np.ones(len(features))
+    return ClassTerms(log_prob[np.newaxis], np.column_stack([features, ones]), common)
+
+
+def group_of(terms):
+    """Return the group of each parameter: slopes, weights, intercepts, common ones."""
+    row = [0] + [3] * (terms.features.shape[1] - 1) + [1]
+    return np.array(row * terms.shape[0] + [2] * len(terms.common))
 
 
 def draw(n=80, k=3, seed=0):
@@ -18,7 +30,7 @@ def draw(n=80, k=3, seed=0):
     rng = np.random.default_rng(seed)
     log_prob = log_softmax(rng.normal(size=(n, k)), axis=1)
     common = np.stack([log_prob, np.exp(log_prob)])
-    terms = ClassTerms(common, rng.normal(size=(n, 2)), np.array([3, 3]))
+    terms = terms_of(log_prob, common, rng.normal(size=(n, 2)))
     scores = log_prob + np.linspace(-1.0, 1.0, k)
     y = (scores + rng.gumbel(size=(n, k))).argmax(axis=1)
     return terms, y
@@ -27,28 +39,29 @@ def draw(n=80, k=3, seed=0):
 def log_joint(terms, y, away, spreads):
     """Return the log-density of labels and coefficients, by definition."""
     scores = log_softmax(terms.scores(terms.identity + away), axis=1)
-    prior = norm.logpdf(away, scale=np.exp(spreads)[terms.group]).sum()
+    prior = norm.logpdf(away, scale=np.exp(spreads)[group_of(terms)]).sum()
     return scores[np.arange(y.size), y].sum() + prior
 
 
 def model_at(terms, y, spreads, away):
     n = y.size
-    penalty = np.exp(-2.0 * spreads)[terms.group] / (2.0 * n)
+    penalty = np.exp(-2.0 * spreads)[group_of(terms)] / (2.0 * n)
     problem = SoftmaxProblem(terms, y, np.full(n, 1.0 / n), penalty, terms.identity)
-    return QuadraticModel.at(problem, problem.at(terms.identity + away), n)
+    point = problem.at(terms.identity + away)
+    return QuadraticLikelihood.at(problem, point, n, group_of(terms))
 
 
 def test_the_evidence_is_laplaces_approximation_at_the_mode_of_a_general_optimiser():
     terms, y = draw()
     mode = minimize(
         lambda away: -log_joint(terms, y, away, SPREADS),
-        np.zeros(terms.group.size),
+        np.zeros(terms.size),
         tol=1e-8,
     ).x
     model = model_at(terms, y, SPREADS, mode)
     value, coefficients, variance = model.mode(SPREADS)
     assert_allclose(coefficients[0], mode, atol=1e-4)
-    precision = model.hessian[0] + np.diag(np.exp(-2.0 * SPREADS)[terms.group])
+    precision = model.hessian[0] + np.diag(np.exp(-2.0 * SPREADS)[group_of(terms)])
     half_log_det = 0.5 * np.linalg.slogdet(precision / (2.0 * np.pi))[1]
     prior = -0.5 * np.sum(((SPREADS - softmax_evidence.TYPICAL[:4]) / 2.0) ** 2)
     expected = log_joint(terms, y, mode, SPREADS) - half_log_det + prior
@@ -57,9 +70,9 @@ def test_the_evidence_is_laplaces_approximation_at_the_mode_of_a_general_optimis
 
 
 @pytest.mark.parametrize("most", [0, 800])
-def test_slopes_of_the_log_density(monkeypatch, most):
-    monkeypatch.setattr(class_terms, "MAX_EXACT", most)
-    model = model_at(*draw(), SPREADS, 0.1 * np.ones(14))
+def test_slopes_of_the_log_density(most):
+    terms, y = draw()
+    model = model_at(replace(terms, max_exact=most), y, SPREADS, 0.1 * np.ones(14))
     _, coefficients, variance = model.mode(SPREADS)
     numeric = approx_fprime(SPREADS, lambda r: model.mode(r)[0], 1e-6)
     assert_allclose(model.slopes(SPREADS, coefficients, variance), numeric, atol=1e-4)
@@ -84,7 +97,11 @@ def test_the_average_over_a_spread_is_that_of_its_grid():
 
 def test_terms_without_effect_fade_and_others_stay():
     terms, y = draw(2000)
-    spreads = np.exp(fit_terms(terms, y, np.full(2000, 1 / 2000), 2000.0).log_spreads)
+    spreads = np.exp(
+        fit_terms(
+            terms, group_of(terms), y, np.full(2000, 1 / 2000), 2000.0
+        ).log_spreads
+    )
     assert spreads[1] > 0.4  # intercepts, of which the true spread is 0.8
     assert spreads[[0, 3]].max() < 0.1
 
@@ -93,17 +110,20 @@ def test_shares_of_repeated_rows_add():
     terms, y = draw()
     times = 1 + np.arange(80) % 3
     rows = np.repeat(np.arange(80), times)
-    repeated = ClassTerms(terms.common[:, rows], terms.features[rows], np.array([3, 3]))
+    columns = terms.own[:, rows], terms.features[rows], terms.common[:, rows]
+    repeated = ClassTerms(*columns)
     total = float(rows.size)
-    one = fit_terms(terms, y, times / total, total)
-    two = fit_terms(repeated, y[rows], np.full(rows.size, 1 / total), total)
+    one = fit_terms(terms, group_of(terms), y, times / total, total)
+    two = fit_terms(
+        repeated, group_of(repeated), y[rows], np.full(rows.size, 1 / total), total
+    )
     assert_allclose(one.mean, two.mean, atol=1e-5)
     assert_allclose(one.value, two.value, rtol=1e-6)
 
 
 def test_draws_have_the_covariance_of_the_posterior():
     terms, y = draw()
-    posterior = fit_terms(terms, y, np.full(80, 1 / 80), 80.0)
+    posterior = fit_terms(terms, group_of(terms), y, np.full(80, 1 / 80), 80.0)
     drawn = posterior.draws(20_000, np.random.default_rng(0))
     factor = posterior.model.factor(posterior.log_spreads)[0]
     expected = np.linalg.inv(factor @ factor.T)
@@ -111,12 +131,12 @@ def test_draws_have_the_covariance_of_the_posterior():
     assert_allclose(np.cov(drawn.T), expected, atol=0.03 * expected.max())
 
 
-def test_by_class_the_fit_is_nearly_the_same(monkeypatch):
+def test_by_class_the_fit_is_nearly_the_same():
     terms, y = draw(500, k=6)
     share = np.full(500, 1 / 500)
-    whole = fit_terms(terms, y, share, 500.0)
-    monkeypatch.setattr(class_terms, "MAX_EXACT", 0)
-    by_class = fit_terms(terms, y, share, 500.0)
+    whole = fit_terms(terms, group_of(terms), y, share, 500.0)
+    terms = replace(terms, max_exact=0)
+    by_class = fit_terms(terms, group_of(terms), y, share, 500.0)
     assert_allclose(by_class.log_spreads[1], whole.log_spreads[1], atol=0.3)
     ours, expected = (
         softmax(terms.scores(fit.mean), axis=1) for fit in (by_class, whole)
@@ -129,8 +149,7 @@ def test_one_parameter_is_integrated_exactly():
     """Laplace's approximation is near the integral of likelihood times prior."""
     rng = np.random.default_rng(1)
     log_prob = log_softmax(rng.normal(size=(300, 2)), axis=1)
-    none = np.empty((300, 0))
-    terms = ClassTerms(log_prob[np.newaxis], none, np.empty(0, dtype=int))
+    terms = terms_of(log_prob, log_prob[np.newaxis], np.empty((300, 0)))
     y = (log_prob + rng.gumbel(size=(300, 2))).argmax(axis=1)
     spreads = np.array([-7.0, -7.0, -1.0])  # only the common slope is free
     away = np.linspace(-1.5, 1.5, 601)[:, np.newaxis] * np.eye(5)[4]
@@ -145,10 +164,10 @@ def test_one_parameter_is_integrated_exactly():
 def test_averages_beyond_where_the_likelihood_is_quadratic_are_not_used(monkeypatch):
     terms, y = draw()
     share = np.full(80, 1 / 80)
-    far = np.full((1, terms.group.size), 50.0) * np.cos(np.arange(terms.group.size))
-    monkeypatch.setattr(QuadraticModel, "averaged", lambda *_: far)
-    posterior = fit_terms(terms, y, share, 80.0)
-    penalty = np.exp(-2.0 * posterior.log_spreads)[terms.group] / 160.0
+    far = np.full((1, terms.size), 50.0) * np.cos(np.arange(terms.size))
+    monkeypatch.setattr(QuadraticLikelihood, "averaged", lambda *_: far)
+    posterior = fit_terms(terms, group_of(terms), y, share, 80.0)
+    penalty = np.exp(-2.0 * posterior.log_spreads)[group_of(terms)] / 160.0
     problem = SoftmaxProblem(terms, y, share, penalty, terms.identity)
     assert np.linalg.norm(problem.at(posterior.mean).gradient) < 1e-5
 
@@ -158,10 +177,10 @@ def test_spreads_may_be_large_where_labels_say_so():
     rng = np.random.default_rng(0)
     log_prob = log_softmax(rng.normal(size=(2000, 3)), axis=1)
     common = np.stack([log_prob, np.exp(log_prob)])
-    terms = ClassTerms(common, np.empty((2000, 0)), np.empty(0, dtype=int))
+    terms = terms_of(log_prob, common, np.empty((2000, 0)))
     scores = log_prob + 60.0 * np.exp(log_prob)
     y = (scores + rng.gumbel(size=(2000, 3))).argmax(axis=1)
-    posterior = fit_terms(terms, y, np.full(2000, 1 / 2000), 2000.0)
+    posterior = fit_terms(terms, group_of(terms), y, np.full(2000, 1 / 2000), 2000.0)
     loss = -log_softmax(terms.scores(posterior.mean), axis=1)[np.arange(2000), y]
     truth = -log_softmax(scores, axis=1)[np.arange(2000), y]
     assert loss.sum() < truth.sum() + 1.0

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from calibrant import datasets, evaluate
-from calibrant.numerics.penalised_logistic import PenalisedProblem
+from calibrant.numerics.logistic import PenalisedProblem
 from calibrant.numerics.posterior_mixture import posterior
 from calibrant.numerics.variational_normal import variational_normals
 

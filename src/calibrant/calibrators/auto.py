@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.calibrators.base import Kind
+    from calibrant.calibrators.grouped import GroupedFit
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
     from calibrant.core.sample import ClassSample
     from calibrant.maps.base import CalibrationMap
@@ -70,36 +71,6 @@ FINE = 0.001
 """Maps are stored up to this difference of logits, far below what rows can tell."""
 DRAWS = 400
 """Draws of the map for intervals of the calibration error."""
-
-
-@dataclass(frozen=True, eq=False)
-class RepairFit(MulticlassFit):
-    """A repair and its certificate.
-
-    Attributes
-    ----------
-    map : CalibrationMap or MulticlassMap
-        The repair, with its certificate.
-    """
-
-    map: Any
-
-    @property
-    def certificate(self) -> Certificate:
-        """Return what was tried, and what the repair brings."""
-        certificate: Certificate = self.map.certificate
-        return certificate
-
-
-@dataclass(frozen=True, eq=False)
-class EventRepairFit(CurveFit):
-    """A repair of one event, which measures as other maps do, and its certificate."""
-
-    @property
-    def certificate(self) -> Certificate:
-        """Return what was tried, and what the repair brings."""
-        certificate: Certificate = self.map.certificate  # type: ignore[attr-defined]
-        return certificate
 
 
 def certify(
@@ -221,7 +192,7 @@ class Auto(ClassCalibrator, EventCalibrator):
         if self.folds is not None:
             check_count(self.folds, name="folds", least=2)
 
-    def fit_event(self, sample: BinarySample) -> EventRepairFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
         rows = held_out.raw.all_rows
@@ -229,9 +200,9 @@ class Auto(ClassCalibrator, EventCalibrator):
         map_ = self._map(rows, held_out.rows.ends, fits)
         data = row_hash(sample.p, sample.y, sample.weight)
         certified = CertifiedMap(map_, certify(held_out, sample.n_data, data))
-        return EventRepairFit(certified, 1, WHOLE_RANGE, partial(_refit, fits=fits))
+        return CurveFit(certified, 1, WHOLE_RANGE, partial(_refit, fits=fits))
 
-    def fit_classes(self, sample: ClassSample) -> RepairFit:
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Choose the repair of all classes of a sample."""
         held_out = self.held_out(sample)
         families = class_families(sample, keep_order=self.keep_order)
@@ -241,14 +212,14 @@ class Auto(ClassCalibrator, EventCalibrator):
         pooled = PooledMap(maps, weights, sample.n_classes, sample.scale, floor)
         data = row_hash(sample.scores, sample.column, sample.weight)
         certificate = certify(held_out, sample.n, data)
-        return RepairFit(CertifiedClassMap(pooled, certificate))
+        return MulticlassFit(CertifiedClassMap(pooled, certificate))
 
     def fit_groups(
         self,
         sample: BinarySample | ClassSample,
         by: Sequence[str],
         row_keys: Sequence[Key],
-    ) -> RepairFit:
+    ) -> GroupedFit:
         """Choose the common repair of an event, then whether groups have their own."""
         from calibrant.calibrators.grouped import GroupedAuto
 

@@ -418,7 +418,7 @@ class Calibrator:
 
         Returns
         -------
-        RepairFit
+        GroupedFit
             The maps and their certificate.
         """
         raise OptionError(*NO_GROUPS)
@@ -465,7 +465,8 @@ class Calibrator:
     @property
     def certificate_(self) -> Certificate:
         """Return what was tried and gained, by the method "auto"."""
-        certificate: Certificate | None = getattr(self._fitted(), "certificate", None)
+        map_ = self._fitted().map
+        certificate: Certificate | None = getattr(map_, "certificate", None)
         if certificate is None:
             raise AttributeError(
                 "only the method 'auto' has a certificate; this calibrator is a "

@@ -10,11 +10,7 @@ import numpy as np
 
 from calibrant.calibrators.base import BRIER, EventCalibrator
 from calibrant.core.array_types import Spacing, Tops
-from calibrant.core.parameters import (
-    check_choice,
-    check_count,
-    check_positive,
-)
+from calibrant.core.parameters import check_choice, check_count, check_positive
 from calibrant.exceptions import TooFewRowsError
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
@@ -27,8 +23,7 @@ from calibrant.numerics.binning import (
     sample_table,
     width_edges,
 )
-from calibrant.numerics.cross_validation import ROUNDING, simplest_within
-from calibrant.numerics.folded_points import folded_rows
+from calibrant.numerics.cross_validation import ROUNDING, folded_rows, simplest_within
 from calibrant.numerics.resampling import errors_over_bins
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.sorted_rows import sorted_rows

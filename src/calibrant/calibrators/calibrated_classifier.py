@@ -11,11 +11,7 @@ from scipy.special import expit, softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    check_cv,
-    cross_val_predict,
-)
+from sklearn.model_selection import StratifiedGroupKFold, check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -27,8 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from calibrant.calibrators.base import Calibrator, ClassCalibrator
 from calibrant.calibrators.registry import make_calibrator
-from calibrant.calibrators.user_calibrator import is_calibrator
-from calibrant.calibrators.wrappers import OneVsRest
+from calibrant.calibrators.wrappers import OneVsRest, is_calibrator
 from calibrant.core.arrays import as_vector, check_same_length
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.row_rules import PERCENT
@@ -221,9 +216,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             prob = _as_probabilities(scores, method, fitted)
         calibrator = _for_classes(calibrator, prob.shape[1])
         column = _column_numbers(label, fitted.classes_)
-        calibrator.fit(
-            _input(calibrator, prob), column, sample_weight, clusters=clusters
-        )
+        scores = FROM_PROB[calibrator.scale](prob)
+        calibrator.fit(scores, column, sample_weight, clusters=clusters)
         self.classifier_, self.calibrator_ = fitted, calibrator
         return self
 
@@ -247,7 +241,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 "calibrator is fitted to one event, but classifier has "
                 f"{prob.shape[1]} classes; pass one that is not fitted."
             )
-        return np.asarray(calibrator.transform(_input(calibrator, prob)))
+        return np.asarray(calibrator.transform(FROM_PROB[calibrator.scale](prob)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class with the largest calibrated probability.
@@ -420,11 +414,6 @@ def _column_numbers(label: NDArray[Any], classes: NDArray[Any]) -> IntVector:
         )
     order = np.argsort(classes)
     return np.asarray(order[np.searchsorted(classes, label, sorter=order)])
-
-
-def _input(calibrator: Any, prob: FloatMatrix) -> NDArray[np.float64]:
-    """Return probabilities as the calibrator takes them."""
-    return FROM_PROB[calibrator.scale](prob)
 
 
 FROM_PROB: dict[Scale, Callable[[FloatMatrix], FloatMatrix]] = {

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant.calibrators.auto import (
-    FINE,
-    Auto,
-    RepairFit,
-    certify,
-    event_families,
-    mean_bounds,
-)
+from calibrant.calibrators.auto import FINE, Auto, certify, event_families, mean_bounds
 from calibrant.calibrators.held_out import (
     HELD_OUT_NEEDED,
     EventRows,
@@ -34,12 +27,11 @@ from calibrant.maps.certificate import CertifiedMap, GroupTrial
 from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.clustered import row_factor
-from calibrant.numerics.folded_points import folded_rows
+from calibrant.numerics.cross_validation import folded_rows
 from calibrant.numerics.links import logit, logit_within, regression_ends
 from calibrant.numerics.marginal_likelihood import SharedFit, fit_shared
-from calibrant.numerics.natural_splines import spread_nodes
 from calibrant.numerics.pooling import log_losses
-from calibrant.numerics.smooth_terms import NODES, Terms
+from calibrant.numerics.smooth_terms import NODES, Terms, spread_nodes
 from calibrant.numerics.supported_shifts import rising_shifts
 from calibrant.numerics.weighted_points import compress_to_at_most
 
@@ -101,6 +93,13 @@ def _parts(sample: BinarySample, group: IntVector, count: int) -> list[BinarySam
 
 
 @dataclass(frozen=True, eq=False)
+class GroupedFit:
+    """The map of all groups, or the common map where they share it."""
+
+    map: GroupedMap | CertifiedMap
+
+
+@dataclass(frozen=True, eq=False)
 class GroupedAuto:
     """The repair of an event that differs by group where held-out rows support it.
 
@@ -128,7 +127,7 @@ class GroupedAuto:
         number = {key: place for place, key in enumerate(keys)}
         return cls(auto, tuple(by), keys, np.array([number[key] for key in row_keys]))
 
-    def fit(self, sample: BinarySample) -> RepairFit:
+    def fit(self, sample: BinarySample) -> GroupedFit:
         """Choose the common repair, then whether groups have their own."""
         rows, group = self._folded(sample)
         held_out = HeldOut.of(rows, event_families(sample, monotone=self.auto.monotone))
@@ -136,14 +135,14 @@ class GroupedAuto:
         data = row_hash(sample.p, sample.y, sample.weight, self.group)
         if not held_out.names:
             certificate = certify(held_out, sample.n_data, data)
-            return RepairFit(CertifiedMap(common, certificate))
+            return GroupedFit(CertifiedMap(common, certificate))
         curves, after = self._held_out_curves(held_out, group)
         trial = self._trial(held_out, after)
         certificate = certify(held_out, sample.n_data, data, trial, after)
         if not trial.used:
-            return RepairFit(CertifiedMap(common, certificate))
+            return GroupedFit(CertifiedMap(common, certificate))
         maps = self._maps(sample, common, curves)
-        return RepairFit(GroupedMap(common, self.by, self.keys, maps, certificate))
+        return GroupedFit(GroupedMap(common, self.by, self.keys, maps, certificate))
 
     def _folded(self, sample: BinarySample) -> tuple[EventRows, IntVector]:
         """Return rows in folds, those of each group spread over all, and groups.

@@ -26,8 +26,10 @@ from calibrant.numerics.class_probabilities import (
 from calibrant.numerics.cross_validation import (
     class_fold_numbers,
     cluster_fold_numbers,
+    few_cells,
+    folded_rows,
+    sample_to_fold,
 )
-from calibrant.numerics.folded_points import few_cells, folded_rows, sample_to_fold
 from calibrant.numerics.links import CLIP, WHOLE, log_odds_parts, regression_ends
 from calibrant.numerics.pooling import RepairedRows, log_losses
 from calibrant.numerics.smooth_curve_fits import smooth_curve

@@ -15,8 +15,8 @@ from calibrant.exceptions import (
 )
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.grouped import GroupedMap
+from calibrant.numerics.classical_tests import REVERSAL_LEVEL, find_reversal
 from calibrant.numerics.links import NEAREST, logit
-from calibrant.numerics.reversed_order import LEVEL, MIN_ROWS, find_reversal
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
-    from calibrant.numerics.reversed_order import Reversal
+    from calibrant.numerics.classical_tests import Reversal
 
 MAX_FALL = 0.02
 """A smaller fall is not worth a word."""
@@ -45,14 +45,9 @@ def warn_if_upside_down(
 
     Many repairs of predictions that are upside down forecast the base rate for all.
     """
-    if not warn_if_reversed(sample):
-        _warn_if_falling(map_, sample.p)
-
-
-def warn_if_reversed(sample: BinarySample) -> bool:
-    """Warn where higher predictions come true less often; return whether they do."""
     reversal = reversal_of(sample)
-    return reversal is not None and warn_of_reversals({"": reversal}, 1)
+    if reversal is None or not warn_of_reversals({"": reversal}, 1):
+        _warn_if_falling(map_, sample.p)
 
 
 def reversal_of(sample: BinarySample) -> Reversal | None:
@@ -60,7 +55,7 @@ def reversal_of(sample: BinarySample) -> Reversal | None:
 
     Nothing is said of rows in clusters, which are less evidence than so many rows.
     """
-    if sample.clusters is not None or sample.total < MIN_ROWS:
+    if sample.clusters is not None:
         return None
     cells = compress_on_log_grid(sample)
     return find_reversal(cells.p, cells.label_sum / cells.weight, cells.weight)
@@ -72,7 +67,7 @@ def warn_of_reversals(reversals: Mapping[str, Reversal], tested: int) -> bool:
     All that were `tested` are so together: a hundred groups give no more false alarms
     than one.
     """
-    level = LEVEL / max(tested, 1)
+    level = REVERSAL_LEVEL / max(tested, 1)
     found = {name: one for name, one in reversals.items() if one.pvalue < level}
     if not found:
         return False

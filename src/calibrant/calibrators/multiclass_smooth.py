@@ -25,17 +25,25 @@ from calibrant.numerics.class_probabilities import (
     tempered_inputs,
     weight_shares,
 )
-from calibrant.numerics.class_terms import ClassTerms
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.softmax_evidence import fit_terms
+from calibrant.numerics.softmax_regression import ClassTerms
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector, Scale, Seed
+    from calibrant.core.array_types import (
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+        Scale,
+        Seed,
+    )
     from calibrant.core.sample import ClassSample
     from calibrant.numerics.softmax_evidence import SoftmaxPosterior
 
 MAX_MATRIX = 128
 """Most classes for which scores may depend on the predictions of other classes."""
+SLOPE, INTERCEPT, COMMON, BY_LOGIT, BY_PROBABILITY = range(5)
+"""Groups of parameters, in the order of the spreads that are typical of them."""
 CURVE_UNITS = np.array([8.0, 8.0, 0.5])
 """Prior spreads of the curve, in units of that of the common slope."""
 TEMPERING_PARAMETERS = 2.0
@@ -90,17 +98,20 @@ class _Inputs:
     inverse: float
     uniform: float
 
-    def terms(self, scores: FloatMatrix) -> ClassTerms:
-        """Return the terms of scores."""
+    def terms(self, scores: FloatMatrix) -> tuple[ClassTerms, IntVector]:
+        """Return the terms of scores, and the group of each parameter."""
         logits = log_probabilities(scores, self.scale, self.floor)
         log_prob = tempered_inputs(logits, self.inverse, self.uniform)
         n, classes = log_prob.shape
         curve = CURVE_UNITS[:, np.newaxis, np.newaxis] * bends(log_prob)
         common = np.concatenate([log_prob[np.newaxis], curve])
-        if classes > MAX_MATRIX:
-            return ClassTerms(common, np.empty((n, 0)), np.empty(0, dtype=np.intp))
-        features = np.column_stack([centred(log_prob), np.exp(log_prob)])
-        return ClassTerms(common, features, np.repeat([3, 4], classes))
+        features, groups = [np.ones(n)], [SLOPE, INTERCEPT]
+        if classes <= MAX_MATRIX:
+            features = [centred(log_prob), np.exp(log_prob), *features]
+            weights = np.repeat([BY_LOGIT, BY_PROBABILITY], classes)
+            groups = [SLOPE, *weights, INTERCEPT]
+        terms = ClassTerms(log_prob[np.newaxis], np.column_stack(features), common)
+        return terms, np.array(groups * classes + [COMMON] * len(common))
 
     def map(self, parameters: FloatVector, classes: int) -> SmoothSoftmaxMap:
         """Return the map of fitted parameters."""
@@ -146,8 +157,8 @@ def fit_classes(sample: ClassSample) -> MulticlassSmoothFit:
     share = weight_shares(sample.weight, sample.n)
     fits = []
     for inputs in _tempered(sample, share * sample.total):
-        terms = inputs.terms(sample.scores)
-        posterior = fit_terms(terms, sample.column, share, sample.total)
+        terms, group = inputs.terms(sample.scores)
+        posterior = fit_terms(terms, group, sample.column, share, sample.total)
         fits.append((posterior, inputs))
     posterior, inputs = max(fits, key=lambda fit: fit[0].value)
     map_ = inputs.map(posterior.mean, sample.n_classes)

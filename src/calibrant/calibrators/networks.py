@@ -31,9 +31,15 @@ from calibrant.numerics.class_probabilities import inverse_temperature, weight_s
 from calibrant.numerics.cross_validation import class_fold_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant.core.array_types import (
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+        Scale,
+        Seed,
+    )
     from calibrant.core.sample import ClassSample
     from calibrant.maps.multiclass import MulticlassMap
 
@@ -82,13 +88,10 @@ class Rows:
 
 
 def _fit_folds(
-    sample: ClassSample,
-    folds: int,
-    rng: Any,
-    train: Callable[[Rows, Rows], MulticlassMap],
+    network: OrderNetwork | DiagonalNetwork, sample: ClassSample, name: str
 ) -> MulticlassFit:
     """Return the mean of the maps trained on the rows of each fold's complement."""
-    folds = min(folds, sample.n)
+    rng, folds = legacy_generator(network.random_state), min(network.folds, sample.n)
     logits = linear_inputs(sample.scores, sample.scale, "centred")
     share = weight_shares(sample.weight, sample.n)
     fold = class_fold_numbers(logits, sample.column, share, folds, rng)
@@ -97,11 +100,13 @@ def _fit_folds(
         part = share[which]
         return Rows(logits[which], sample.column[which], part / part.sum())
 
-    maps = []
-    for i in range(folds):
-        held_out = rows(fold == i)
-        training = rows(fold != i) if folds > 1 else held_out  # of a single row
-        maps.append(train(training, held_out))
+    maps: list[MulticlassMap] = []
+    with torch_on_one_thread(name) as torch:
+        for i in range(folds):
+            held_out = rows(fold == i)
+            training = rows(fold != i) if folds > 1 else held_out  # of a single row
+            map_ = network._train(torch, training, held_out, rng, sample.scale)  # noqa: SLF001
+            maps.append(map_)
     return MulticlassFit(multiclass_mean(tuple(maps)))
 
 
@@ -185,22 +190,12 @@ class OrderNetwork(ClassCalibrator):
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Train one network per fold."""
-        rng = legacy_generator(self.random_state)
-        with torch_on_one_thread("iop-oi" if self.invariant else "iop-op") as torch:
-
-            def train(training: Rows, held_out: Rows) -> OrderPreservingMap:
-                size, inverse = training.size, training.inverse
-                layers = self._train(torch, training, held_out, rng)
-                return OrderPreservingMap(
-                    layers, self.invariant, size, inverse, sample.scale
-                )
-
-            return _fit_folds(sample, self.folds, rng, train)
+        return _fit_folds(self, sample, "iop-oi" if self.invariant else "iop-op")
 
     def _train(
-        self, torch: Any, training: Rows, held_out: Rows, rng: Any
-    ) -> tuple[Layer, ...]:
-        """Return the layers with the least held-out loss."""
+        self, torch: Any, training: Rows, held_out: Rows, rng: Any, scale: Scale
+    ) -> OrderPreservingMap:
+        """Return the map with the least held-out loss."""
         k = training.logits.shape[1]
         layers = _new_layers([k, *self.hidden, k - 1], ONE, rng, torch, torch.float32)
         rate = self.learning_rate or (0.005 if self.invariant else 0.001)
@@ -226,7 +221,7 @@ class OrderNetwork(ClassCalibrator):
                 which = torch.from_numpy(order[start : start + self.batch_size])
                 _order_loss(torch, layers, rows, which).backward()
                 adam.step()
-        return best
+        return OrderPreservingMap(best, self.invariant, size, inverse, scale)
 
     def _sorted(
         self, torch: Any, part: Rows, size: float, inverse: float
@@ -286,19 +281,12 @@ class DiagonalNetwork(ClassCalibrator):
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit one function per fold."""
-        rng = legacy_generator(self.random_state)
-        with torch_on_one_thread("iop-diag") as torch:
-
-            def train(training: Rows, held_out: Rows) -> DiagonalMap:
-                knots, heights = self._train(torch, training, held_out, rng)
-                return DiagonalMap(knots, heights, sample.n_classes, sample.scale)
-
-            return _fit_folds(sample, self.folds, rng, train)
+        return _fit_folds(self, sample, "iop-diag")
 
     def _train(
-        self, torch: Any, training: Rows, held_out: Rows, rng: Any
-    ) -> tuple[FloatVector, FloatVector]:
-        """Return the knots, and the heights with the least held-out loss."""
+        self, torch: Any, training: Rows, held_out: Rows, rng: Any, scale: Scale
+    ) -> DiagonalMap:
+        """Return the map with the least held-out loss."""
         knots = _knots(training.logits)
         layers = _new_layers([1, *self.hidden, 1], 0.0, rng, torch, torch.float64)
         inputs = torch.from_numpy(knots / training.size)
@@ -335,7 +323,7 @@ class DiagonalNetwork(ClassCalibrator):
             least, best = loss, now.numpy().copy()
             if step < self.max_steps:
                 search.step(closure)
-        return knots, best
+        return DiagonalMap(knots, best, training.logits.shape[1], scale)
 
 
 def _knots(logits: FloatMatrix) -> FloatVector:

@@ -1,22 +1,29 @@
 """Piecewise maps whose number of pieces is chosen by cross-validation.
 
 PL and PL3 are lines with knots by descent; PL-DE are lines or parabolas of least
-squares with knots by global search.
+squares with knots by global search; splines follow the cumulative labels.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from calibrant.calibrators.base import BRIER, EventCalibrator
-from calibrant.calibrators.fits import CurveFit
-from calibrant.core.array_types import Space
+from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
+from calibrant.core.array_types import FoldEnsemble, Space
 from calibrant.core.parameters import check_choice, check_count, check_fraction
-from calibrant.maps.piecewise import ParabolasMap, Part, PiecewiseLinearMap, mean_map
+from calibrant.maps.piecewise import (
+    ParabolasMap,
+    Part,
+    PiecewiseLinearMap,
+    map_through,
+    mean_map,
+)
 from calibrant.numerics.binning import edges_with_ends
-from calibrant.numerics.folded_points import FoldedPoints, folded_rows
+from calibrant.numerics.cross_validation import FoldedPoints, folded_rows
+from calibrant.numerics.cumulative_splines import MIN_KNOTS, Runout, SplineSearch
 from calibrant.numerics.global_knots import GlobalSearch
 from calibrant.numerics.line_problems import Loss
 from calibrant.numerics.piece_search import Ensemble, PieceSearch
@@ -27,6 +34,18 @@ if TYPE_CHECKING:
 
 MIN_KNOT_GAP = 1e-9
 """Between knots that are closer than this a line would be too steep."""
+
+
+def _check_search(
+    method: Any, number: str, ensembles: tuple[Any, ...], least: int = 1
+) -> None:
+    """Raise where a parameter that all searches by cross-validation have is invalid."""
+    check_choice(method.ensemble, ensembles, name="ensemble")
+    check_count(method.folds, name="folds", least=2)
+    if method.tolerance:
+        check_fraction(method.tolerance, name="tolerance")
+    if getattr(method, number) != "cv":
+        check_count(getattr(method, number), name=number, least=least)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -73,15 +92,10 @@ class PiecewiseLinear(PieceSearch, EventCalibrator):
         """Raise where a parameter is invalid."""
         check_choice(self.space, get_args(Space), name="space")
         check_choice(self.loss, get_args(Loss), name="loss")
-        check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
         check_choice(self.score, ("brier", "loss"), name="score")
         check_count(self.max_pieces, name="max_pieces")
         check_count(self.rows_per_piece, name="rows_per_piece")
-        check_count(self.folds, name="folds", least=2)
-        if self.tolerance:
-            check_fraction(self.tolerance, name="tolerance")
-        if self.pieces != "cv":
-            check_count(self.pieces, name="pieces")
+        _check_search(self, "pieces", (None, *get_args(Ensemble)))
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
@@ -132,15 +146,10 @@ class GlobalPiecewise(GlobalSearch, EventCalibrator):
     def check_parameters(self) -> None:
         """Raise where a parameter is invalid."""
         check_choice(self.degree, (1, 2), name="degree")
-        check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
-        check_count(self.folds, name="folds", least=2)
         check_count(self.starts, name="starts")
         if self.max_pieces is not None:
             check_count(self.max_pieces, name="max_pieces")
-        if self.tolerance:
-            check_fraction(self.tolerance, name="tolerance")
-        if self.pieces != "cv":
-            check_count(self.pieces, name="pieces")
+        _check_search(self, "pieces", (None, *get_args(Ensemble)))
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
@@ -156,3 +165,59 @@ class GlobalPiecewise(GlobalSearch, EventCalibrator):
         if self.degree == 1 or nodes.size == 2:  # noqa: PLR2004
             return PiecewiseLinearMap(nodes, heights)
         return ParabolasMap(nodes[::2], heights[::2], heights[1::2])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CumulativeSpline(SplineSearch, EventCalibrator):
+    """The slope of a least-squares spline of the cumulative labels.
+
+    With rows sorted by prediction, the cumulative sum of y - p is a curve over the
+    share of rows. A cubic spline with few equidistant knots is fitted to it;
+    the map exceeds the diagonal by its slope. Where all labels are equal the map is
+    flat, and with at most 16 distinct predictions it is the observed rate of
+    each.
+
+    Parameters
+    ----------
+    runout : {"natural", "parabolic", "cubic"}
+        What splines do at the ends: no curvature, parabolas, or the cubic of the
+        neighbouring piece.
+    knots : int or "cv"
+        Number of knots, or the choice by cross-validated Brier score.
+    max_knots : int
+        The largest number tried.
+    rows_per_knot : int
+        At most one knot per this many rows, plus the minimum, is tried; up to six are
+        always tried, at a cost beyond that number.
+    tolerance : float
+        The fewest knots are chosen whose loss is within this share of the smallest.
+    ensemble : {"folds", "refit"}
+        The mean of the folds' maps, as in the paper, or one map refitted on all rows.
+    folds : int
+        Number of folds.
+    random_state : int, generator or None
+        Shuffles sorted rows into folds.
+
+    References
+    ----------
+    K. Gupta et al. (2021). Calibration of neural networks using splines. ICLR.
+    """
+
+    fitted_by: ClassVar[str] = BRIER
+    folds: int = 10
+    random_state: Seed = 0
+
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
+        check_choice(self.runout, get_args(Runout), name="runout")
+        fewest = MIN_KNOTS[self.runout]
+        check_count(self.max_knots, name="max_knots", least=fewest)
+        check_count(self.rows_per_knot, name="rows_per_knot")
+        _check_search(self, "knots", get_args(FoldEnsemble), fewest)
+
+    def fit_event(self, sample: BinarySample) -> CurveFit:
+        """Estimate the calibration map of a sample."""
+        points = FoldedPoints.of(*folded_rows(sample, self.folds, self.random_state))
+        fit = self.choose(points, sample.total)
+        map_ = map_through(points.p, fit.values)
+        return CurveFit(map_, fit.knots - 1, WHOLE_RANGE, fit.refitted, fit.losses)

@@ -22,21 +22,26 @@ from calibrant.calibrators.kernel_density import KernelDensity
 from calibrant.calibrators.kernel_error import KernelError
 from calibrant.calibrators.logistic import Beta, Platt, Quadratic, ScalingBinning
 from calibrant.calibrators.networks import DiagonalNetwork, OrderNetwork
-from calibrant.calibrators.piecewise import GlobalPiecewise, PiecewiseLinear
+from calibrant.calibrators.piecewise import (
+    CumulativeSpline,
+    GlobalPiecewise,
+    PiecewiseLinear,
+)
 from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.softmax_regression import (
     MatrixScaling,
     StructuredScaling,
     VectorScaling,
 )
-from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.calibrators.temperature import OneTemperature, Temperature
-from calibrant.calibrators.user_calibrator import (
+from calibrant.calibrators.wrappers import (
     NamedCalibrator,
+    OneVsRest,
+    TopLabel,
     UserMethod,
+    Wrapper,
     is_calibrator,
 )
-from calibrant.calibrators.wrappers import OneVsRest, TopLabel, Wrapper
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import WHOLE

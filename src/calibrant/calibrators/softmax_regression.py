@@ -31,12 +31,7 @@ from calibrant.numerics.class_probabilities import (
     weight_shares,
 )
 from calibrant.numerics.cross_validation import class_fold_numbers
-from calibrant.numerics.softmax_regression import (
-    MatrixScores,
-    SoftmaxProblem,
-    VectorScores,
-    minimise,
-)
+from calibrant.numerics.softmax_regression import ClassTerms, SoftmaxProblem, minimise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,12 +88,12 @@ class VectorScaling(ClassCalibrator):
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit slopes and intercepts."""
         rows = _Rows.of(sample, "centred")
-        operator = VectorScores(rows.x)
-        start = operator.identity * [[rows.size], [1.0]]
+        terms = ClassTerms.vector(rows.x)
+        start = terms.identity * rows.size  # its intercepts are 0
         penalty = np.full_like(start, ANCHOR)
-        problem = SoftmaxProblem(operator, rows.column, rows.share, penalty, start)
+        problem = SoftmaxProblem(terms, rows.column, rows.share, penalty, start)
         solution = minimise(problem, start, tolerance=TOLERANCE * rows.tolerance)
-        slopes, intercepts = solution.parameters
+        slopes, intercepts = solution.parameters.reshape(-1, 2).T
         return MulticlassFit(
             SoftmaxMap(slopes / rows.size, intercepts, "centred", sample.scale)
         )
@@ -189,7 +184,7 @@ class MatrixScaling(ClassCalibrator):
     ) -> Iterator[_Tried]:
         """Fit all folds along a path, each from the fit before, until it gets worse."""
         least, rises = np.inf, 0
-        starts: list[FloatMatrix | None] = [None] * len(parts)
+        starts: list[FloatVector | None] = [None] * len(parts)
         for penalties in path:
             solutions, fold_losses = [], []
             for (training, held_out), start in zip(parts, starts, strict=True):
@@ -209,15 +204,15 @@ class MatrixScaling(ClassCalibrator):
         self,
         rows: _Rows,
         penalties: tuple[float, float],
-        start: FloatMatrix | None = None,
+        start: FloatVector | None = None,
         *,
         tolerance: float = TOLERANCE,
-    ) -> FloatMatrix:
-        operator = MatrixScores(rows.x)
-        identity = operator.identity * rows.size  # its intercepts are 0
+    ) -> FloatVector:
+        terms = ClassTerms.matrix(rows.x)
+        identity = terms.identity * rows.size  # its intercepts are 0
         anchor = np.zeros_like(identity) if self.regularisation == "l2" else identity
-        penalty = self._penalty(rows, penalties)
-        problem = SoftmaxProblem(operator, rows.column, rows.share, penalty, anchor)
+        penalty = self._penalty(rows, penalties).reshape(-1)
+        problem = SoftmaxProblem(terms, rows.column, rows.share, penalty, anchor)
         start = identity if start is None else start
         return minimise(problem, start, tolerance=tolerance * rows.tolerance).parameters
 
@@ -233,11 +228,12 @@ class MatrixScaling(ClassCalibrator):
         return np.asarray(np.column_stack([off_diagonal, intercepts]) / size + ANCHOR)
 
     def _map(
-        self, solutions: list[FloatMatrix], rows: _Rows, sample: ClassSample
+        self, solutions: list[FloatVector], rows: _Rows, sample: ClassSample
     ) -> MulticlassMap:
+        matrices = (p.reshape(sample.n_classes, -1) for p in solutions)
         maps = tuple(
-            SoftmaxMap(p[:, :-1] / rows.size, p[:, -1], self.inputs, sample.scale)
-            for p in solutions
+            SoftmaxMap(m[:, :-1] / rows.size, m[:, -1], self.inputs, sample.scale)
+            for m in matrices
         )
         return multiclass_mean(maps)
 
@@ -248,7 +244,7 @@ class _Tried:
 
     penalties: tuple[float, float]
     loss: float
-    parameters: list[FloatMatrix]
+    parameters: list[FloatVector]
 
 
 def _parts(rows: _Rows, fold: IntVector) -> Iterator[tuple[_Rows, _Rows]]:
@@ -256,8 +252,8 @@ def _parts(rows: _Rows, fold: IntVector) -> Iterator[tuple[_Rows, _Rows]]:
         yield rows.some(np.flatnonzero(fold != i)), rows.some(np.flatnonzero(fold == i))
 
 
-def _loss(rows: _Rows, parameters: FloatMatrix) -> float:
-    scores = MatrixScores(rows.x).scores(parameters)
+def _loss(rows: _Rows, parameters: FloatVector) -> float:
+    scores = ClassTerms.matrix(rows.x).scores(parameters)
     return mean_log_loss(log_softmax(scores), rows.column, rows.share)
 
 
@@ -295,14 +291,14 @@ class StructuredScaling(ClassCalibrator):
         inverse = inverse_temperature(logits, sample.column, share)
         uniform = 1.0 / (sample.total + 1.0)
         x = tempered_inputs(logits, inverse, uniform)
-        operator = VectorScores(x) if self.structure == "vector" else MatrixScores(x)
-        start = operator.identity
-        penalty = self._penalty(sample.n_classes) / sample.total
-        problem = SoftmaxProblem(operator, sample.column, share, penalty, start)
+        vector = self.structure == "vector"
+        terms = ClassTerms.vector(x) if vector else ClassTerms.matrix(x)
+        start = terms.identity
+        penalty = self._penalty(sample.n_classes).reshape(-1) / sample.total
+        problem = SoftmaxProblem(terms, sample.column, share, penalty, start)
         tolerance = TOLERANCE / max(1.0, float(np.sqrt(np.mean(x**2))))
         solution = minimise(problem, start, tolerance=tolerance).parameters
-        vector = self.structure == "vector"
-        *columns, intercepts = solution if vector else solution.T
+        *columns, intercepts = solution.reshape(sample.n_classes, -1).T
         weights = columns[0] if vector else np.column_stack(columns)
         map_ = TemperedSoftmaxMap(
             weights, intercepts, "log-prob", sample.scale, inverse, uniform
@@ -312,7 +308,7 @@ class StructuredScaling(ClassCalibrator):
     def _penalty(self, k: int) -> FloatMatrix:
         """Return the penalties for a single row, shaped as the parameters."""
         if self.structure == "vector":
-            return np.full((2, k), float(k))
+            return np.full((k, 2), float(k))
         weights = np.full((k, k), k * (k - 1.0))
         np.fill_diagonal(weights, k)
         return np.column_stack([weights, np.full(k, k)])

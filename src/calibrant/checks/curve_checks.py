@@ -11,7 +11,7 @@ from scipy.special import betainc, expit, ndtr
 from calibrant.checks.check import MIN_NOISE, TITLES, Finding, fault
 from calibrant.core.formatting import format_pair, format_probability, format_range
 from calibrant.numerics.binning import bin_index
-from calibrant.numerics.reversed_order import find_reversal
+from calibrant.numerics.classical_tests import find_reversal
 
 if TYPE_CHECKING:
     from calibrant.checks.check import Subject

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from calibrant.calibrators.registry import EVALUATORS, find_evaluator
-from calibrant.calibrators.user_calibrator import UserMethod
+from calibrant.calibrators.wrappers import UserMethod
 from calibrant.core.parameters import check_count
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from calibrant.calibrators.user_calibrator import UserMethod
+from calibrant.calibrators.wrappers import UserMethod
 from calibrant.core.array_types import FloatVector
 from calibrant.core.parameters import check_choice, check_count, check_positive
 from calibrant.exceptions import OptionError

@@ -168,8 +168,7 @@ class Certificate:
     @property
     def changed(self) -> bool:
         """Tell whether the repair changes any predictions."""
-        by_group = self.groups is not None and self.groups.used
-        return self.rounded or by_group or any(one.weight for one in self.tried)
+        return self.rounded or bool(self._total or self._own_maps)
 
     @property
     def chance(self) -> float:
@@ -178,7 +177,7 @@ class Certificate:
 
     def frame(self) -> Frame:
         """Return methods, weights and gains as columns; the first row is no repair."""
-        unchanged = Trial("none", 1.0 - sum(one.weight for one in self.tried), 0.0)
+        unchanged = Trial("none", 1.0 - self._total, 0.0)
         methods, weights, gains = zip(unchanged, *self.tried, strict=True)
         return {
             "method": np.array(methods),
@@ -197,10 +196,20 @@ class Certificate:
             rows += f" of {self.classes} classes"
         if not self.changed:
             return f"unchanged, {rows}"
-        own = self.groups is not None and self.groups.used
-        by = [self._mixture()] if self._mixture() else []
-        by += [f"maps of {self.groups.n:,} groups"] if self.groups and own else []
-        return f"repaired by {', '.join(by) or 'rounding'}, {rows}"
+        by = ", ".join(filter(None, (self._mixture(), self._own_maps)))
+        return f"repaired by {by or 'rounding'}, {rows}"
+
+    @property
+    def _total(self) -> float:
+        """Return by which part predictions move to what the methods make of them."""
+        return sum(one.weight for one in self.tried)
+
+    @property
+    def _own_maps(self) -> str:
+        """Return which maps groups have, or nothing if they share one."""
+        if self.groups is None or not self.groups.used:
+            return ""
+        return f"maps of {self.groups.n:,} groups"
 
     def __str__(self) -> str:
         """Return the certificate in words."""
@@ -219,19 +228,15 @@ class Certificate:
                 f"the best repair, {best.method}, {what} the log-loss by "
                 f"{abs(best.gain):.4f}.{self._of_groups()}"
             )
-        return (
-            f"{self._repair()} On held-out rows, {self._gains(level)}; the calibration "
-            f"error {'of the top label ' if self.classes > 1 else ''}was "
-            f"{self.error_before.said()} before and is {self.error_after.said()} "
-            f"after.{self._of_groups()}"
-        )
-
-    def _gains(self, level: str) -> str:
-        """Return what the scores gain, and what of it may be chance."""
         summed = " (summed over classes)" if self.classes > 1 else ""
         log_loss = _change("the log-loss", self.log_loss_gain, level)
         brier = _change(f"the Brier score{summed}", self.brier_gain, "")
-        return f"{log_loss} and {brier}"
+        return (
+            f"{self._repair()} On held-out rows, {log_loss} and {brier}; the "
+            f"calibration error {'of the top label ' if self.classes > 1 else ''}was "
+            f"{self.error_before.said()} before and is {self.error_after.said()} "
+            f"after.{self._of_groups()}"
+        )
 
     def _likely(self) -> str:
         return (
@@ -241,10 +246,7 @@ class Certificate:
 
     def _repair(self) -> str:
         """Return what the repair consists of, and why."""
-        mixture, total = self._mixture(), sum(one.weight for one in self.tried)
-        own = ""
-        if self.groups is not None and self.groups.used:
-            own = f"maps of {self.groups.n:,} groups"
+        mixture, own, total = self._mixture(), self._own_maps, self._total
         if not mixture and own:
             return f"Repaired by {own}."
         if not mixture:
@@ -266,7 +268,7 @@ class Certificate:
 
     def _mixture(self) -> str:
         """Return the methods of the map, with their shares of it if several."""
-        total = sum(one.weight for one in self.tried)
+        total = self._total
         used = [one for one in self.tried if one.weight > LEAST_SHARE * total]
         if len(used) == 1:
             return used[0].method

@@ -27,12 +27,7 @@ from calibrant.numerics.links import CLIP
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calibrant.core.array_types import (
-        ArrayLike,
-        FloatMatrix,
-        FloatVector,
-        Scale,
-    )
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector, Scale
     from calibrant.maps.base import CalibrationMap
 
 

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from calibrant.maps.base import (
-    CalibrationMap,
-    check_line,
-    require,
-    stored_maps,
-)
+from calibrant.maps.base import CalibrationMap, check_line, require, stored_maps
 from calibrant.maps.languages import lines_between
 from calibrant.numerics.cross_validation import ROUNDING
 from calibrant.numerics.line_problems import lines_at

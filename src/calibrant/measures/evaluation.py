@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.map_warnings import reversal_of, warn_of_reversals
 from calibrant.calibrators.registry import calibrator_names, method_name
-from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
+from calibrant.calibrators.wrappers import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import WHOLE
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.core.tasks import BinaryTasks
     from calibrant.core.text_tables import TableFormat
-    from calibrant.numerics.reversed_order import Reversal
+    from calibrant.numerics.classical_tests import Reversal
     from calibrant.predictions.aggregates import AggregatedPredictions, Unit
     from calibrant.predictions.in_memory import RowPredictions
     from calibrant.predictions.predictions import Predictions

@@ -6,7 +6,6 @@ of trying a number of bins does not depend on the number of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,34 +46,20 @@ def inner_edges(
     return np.where(cut < bins, edges, np.inf)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Rows, and sums of weights, predictions and labels, per (number of bins, bin)."""
+def _bin_sums(sample: BinarySample, edges: FloatMatrix) -> FloatMatrix:
+    """Return rows, weights, predictions and labels per (number of bins, bin)."""
+    below = np.zeros((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
+    below[:, 1:-1], below[:, -1] = np.searchsorted(sample.p, edges), sample.p.size
+    sums = np.stack([below, *(each[below] for each in running_sums(sample))])
+    return np.asarray(np.diff(sums, axis=-1))
 
-    rows: IntVector
-    weight: FloatMatrix
-    prob: FloatMatrix
-    label: FloatMatrix
 
-    @classmethod
-    def of(cls, sample: BinarySample, edges: FloatMatrix) -> _Sums:
-        below = np.zeros((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
-        below[:, 1:-1], below[:, -1] = np.searchsorted(sample.p, edges), sample.p.size
-        sums = running_sums(sample)
-        return cls(np.diff(below), *(np.diff(each[below]) for each in sums))
-
-    def __sub__(self, other: _Sums) -> _Sums:
-        return _Sums(
-            self.rows - other.rows,
-            self.weight - other.weight,
-            self.prob - other.prob,
-            self.label - other.label,
-        )
-
-    def per_weight(self, total: FloatMatrix) -> FloatMatrix:
-        """Divide by the weight of each bin; 0 where a bin has no rows."""
-        used = self.rows > 0
-        return np.divide(total, self.weight, out=np.zeros_like(total), where=used)
+def _per_weight(total: FloatMatrix, sums: FloatMatrix) -> FloatMatrix:
+    """Divide by the weight of each bin; 0 where a bin has no rows."""
+    rows, weight, *_ = sums
+    return np.asarray(
+        np.divide(total, weight, out=np.zeros_like(total), where=rows > 0.0)
+    )
 
 
 def cross_validated_losses(
@@ -95,8 +80,8 @@ def cross_validated_losses(
     for number in range(int(fold.max()) + 1):
         test = sample.take(fold == number)
         edges = inner_edges(sample.take(fold != number), counts, spacing)
-        tested = _Sums.of(test, edges)
-        fitted = _Sums.of(sample, edges) - tested
+        tested = _bin_sums(test, edges)
+        fitted = _bin_sums(sample, edges) - tested
         if tops == "slope-1":
             losses.append(_loss_of_shifts(test, tested, fitted))
         else:
@@ -104,25 +89,30 @@ def cross_validated_losses(
     return np.asarray(np.mean(losses, axis=0), dtype=np.float64)
 
 
-def _loss_of_shifts(test: BinarySample, tested: _Sums, fitted: _Sums) -> FloatVector:
+def _loss_of_shifts(
+    test: BinarySample, tested: FloatMatrix, fitted: FloatMatrix
+) -> FloatVector:
     """Return the mean of (p + shift - y)^2, without another pass over the rows."""
-    shift = fitted.per_weight(fitted.label - fitted.prob)
+    _, weight, prob, label = tested
+    shift = _per_weight(fitted[3] - fitted[2], fitted)
     start = np.average((test.p - test.y) ** 2, weights=test.weight)
-    change = 2.0 * shift * (tested.prob - tested.label) + shift**2 * tested.weight
+    change = 2.0 * shift * (prob - label) + shift**2 * weight
     return np.asarray(start + change.sum(axis=1) / test.total, dtype=np.float64)
 
 
 def _loss_of_levels(
-    test: BinarySample, tested: _Sums, fitted: _Sums, edges: FloatMatrix
+    test: BinarySample, tested: FloatMatrix, fitted: FloatMatrix, edges: FloatMatrix
 ) -> FloatVector:
     """Return the mean of (level - y)^2; where no row was fitted, the level is p."""
 
     def sums(values: FloatVector) -> FloatMatrix:
-        return _Sums.of(BinarySample(test.p, values, test.weight), edges).label
+        rows = BinarySample(test.p, values, test.weight)
+        return np.asarray(_bin_sums(rows, edges)[3])
 
-    level = fitted.per_weight(fitted.label)
-    loss = sums(test.y**2) - 2.0 * level * tested.label + level**2 * tested.weight
-    loss = np.where(fitted.rows > 0, loss, sums((test.p - test.y) ** 2))
+    _, weight, _, label = tested
+    level = _per_weight(fitted[3], fitted)
+    loss = sums(test.y**2) - 2.0 * level * label + level**2 * weight
+    loss = np.where(fitted[0] > 0.0, loss, sums((test.p - test.y) ** 2))
     return np.asarray(loss.sum(axis=1) / test.total, dtype=np.float64)
 
 
@@ -141,10 +131,10 @@ def sweep(sample: BinarySample, *, max_bins: int, spacing: Spacing) -> int:
     slack = 0.0 if sample.weight is None else ROUNDING
     for first in range(1, max_bins + 1, BLOCK):
         counts = np.arange(first, min(first + BLOCK, max_bins + 1))
-        sums = _Sums.of(sample, inner_edges(sample, counts, spacing))
-        rate = sums.per_weight(sums.label)
+        sums = _bin_sums(sample, inner_edges(sample, counts, spacing))
+        rate = _per_weight(sums[3], sums)
         # An empty bin repeats the rate of the last bin that is not.
-        column = np.where(sums.rows > 0, np.arange(rate.shape[1]), 0)
+        column = np.where(sums[0] > 0.0, np.arange(rate.shape[1]), 0)
         last_used = np.maximum.accumulate(column, axis=1)
         filled = np.take_along_axis(rate, last_used, axis=1)
         rising = (np.diff(filled, axis=1) >= -slack).all(axis=1)

@@ -18,6 +18,11 @@ from calibrant.numerics.logistic import fit_logistic
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector
 
+REVERSAL_LEVEL = 0.01
+"""Models without skill are taken to be upside down this often."""
+REVERSAL_MIN_ROWS = 30
+"""Of fewer rows none is taken to be."""
+
 
 class Outcome(NamedTuple):
     """Statistic and p-value of a test."""
@@ -82,3 +87,39 @@ def cox(p: FloatVector, y: FloatVector, weight: FloatVector) -> Outcome:
     after = float(fit.losses[0] * weight.sum())
     statistic = max(2.0 * (before - after), 0.0)
     return Outcome(statistic, float(chdtrc(2, statistic)))
+
+
+class Reversal(NamedTuple):
+    """How strongly predictions and labels contradict each other."""
+
+    correlation: float
+    pvalue: float
+
+
+def find_reversal(
+    p: FloatVector, y: FloatVector, weight: FloatVector, level: float = REVERSAL_LEVEL
+) -> Reversal | None:
+    """Return the reversal if predictions and labels are negatively correlated.
+
+    That is tested at `level`, one-sided; None where it is not significant. A label may
+    be the mean label of the rows that a weight counts.
+
+    Examples
+    --------
+    >>> p = np.linspace(0.0, 1.0, 40)
+    >>> round(find_reversal(p, (p < 0.5).astype(float), np.ones(40)).correlation, 2)
+    -0.87
+    >>> find_reversal(p, (p > 0.5).astype(float), np.ones(40)) is None
+    True
+    """
+    total = float(weight.sum())
+    rate = float(weight @ y) / total
+    centred = p - float(weight @ p) / total
+    scale = float(weight @ centred**2) * total * rate * (1.0 - rate)
+    if total < REVERSAL_MIN_ROWS or scale <= 0.0:
+        return None
+    correlation = float(weight @ (centred * (y - rate))) / np.sqrt(scale)
+    pvalue = float(ndtr(correlation * np.sqrt(total)))
+    if pvalue >= level:
+        return None
+    return Reversal(float(correlation), pvalue)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, FoldEnsemble
-    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.cross_validation import FoldedPoints
     from calibrant.numerics.resampling import Resamples
 
 Runout: TypeAlias = Literal["natural", "parabolic", "cubic"]
@@ -48,7 +48,7 @@ class CumulativeFit:
     def refitted(self, resamples: Resamples) -> FloatMatrix:
         """Return the map of each resample, with as many knots."""
         if resamples.p.size <= FEW_VALUES:
-            return resamples.rates()
+            return resamples.rate
         p, weight, label_sum = resamples.p, resamples.weight, resamples.label_sum
         return values_of_splines(p, weight, label_sum, self.knots, self.runout)
 
@@ -70,7 +70,7 @@ class SplineSearch:
         `total` is the number of rows that the points stand for.
         """
         whole = points.together()
-        rates = whole.problems(points.p).rate[0]
+        rates = whole.rate[0]
         if points.p.size <= FEW_VALUES or rates.min() == rates.max():
             return CumulativeFit(self.runout, rates, MIN_KNOTS[self.runout])
         knots, losses, values = self._tried(points, total)
@@ -83,8 +83,8 @@ class SplineSearch:
         self, points: FoldedPoints, total: float
     ) -> tuple[int, FloatVector | None, FloatMatrix]:
         """Return the number of knots, the losses behind it and the folds' values."""
-        others = points.training().problems(points.p)
-        sums = others.weight, others.weight * others.rate
+        others = points.training()
+        sums = others.weight, others.label_sum
         if self.knots != "cv":
             values = values_of_splines(points.p, *sums, self.knots, self.runout)
             return self.knots, None, values

@@ -19,8 +19,8 @@ from calibrant.numerics.cross_validation import (
 )
 from calibrant.numerics.knot_exchange import KnotProblems, exchange, insert
 from calibrant.numerics.line_fits import spread_apart
-from calibrant.numerics.line_problems import BatchPoints
 from calibrant.numerics.piece_search import Ensemble, supported_pieces
+from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
         FloatMatrix,
         FloatVector,
         IntMatrix,
-        IntVector,
         Seed,
     )
-    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.cross_validation import FoldedPoints
     from calibrant.numerics.resampling import Resamples
 
     Nodes: TypeAlias = tuple[FloatVector, FloatVector]
@@ -84,12 +83,6 @@ def fold_knots(problems: KnotProblems, max_pieces: int) -> Iterator[IntMatrix]:
         yield knots[-1]
 
 
-def moved_knots(problems: KnotProblems, knots: IntVector) -> IntMatrix:
-    """Return the given knots, moved once each to suit each problem."""
-    start = np.tile(knots, (problems.source.size, 1))
-    return exchange(problems, start, rounds=1)[0]
-
-
 def fitted_values(problems: KnotProblems, knots: IntMatrix) -> FloatMatrix:
     """Return the least squares fit of each problem at all its points."""
     design = problems.columns(knots)
@@ -101,7 +94,7 @@ def fitted_values(problems: KnotProblems, knots: IntMatrix) -> FloatMatrix:
 
 
 def search_knots(
-    points: BatchPoints,
+    points: WeightedPoints,
     pieces: int,
     *,
     degree: int,
@@ -117,7 +110,7 @@ def search_knots(
     if pieces == 1:
         return np.zeros(0)
     problems = KnotProblems.of(_with_middles(points), degree)
-    apart = 1 if problems.x.size == points.x.size else 2
+    apart = 1 if problems.x.size == points.p.size else 2
     best = [np.zeros((1, 0), dtype=np.intp)]
     for count in range(1, pieces):
         begun = list(_more_knots(problems, best, apart))
@@ -135,15 +128,15 @@ def search_knots(
     return _polished(points, problems.x[finalists], degree)
 
 
-def _with_middles(points: BatchPoints) -> BatchPoints:
+def _with_middles(points: WeightedPoints) -> WeightedPoints:
     """Add places of no weight between the points, where knots may be put."""
-    if points.x.size > MAX_BETWEEN:
+    if points.p.size > MAX_BETWEEN:
         return points
-    x = np.concatenate([points.x, 0.5 * (points.x[:-1] + points.x[1:])])
+    x = np.concatenate([points.p, 0.5 * (points.p[:-1] + points.p[1:])])
     order = np.argsort(x, kind="stable")
-    width = ((0, 0), (0, points.x.size - 1))
-    weight, label = np.pad(points.weight, width), np.pad(points.rate, width)
-    return BatchPoints(x[order], weight[:, order], label[:, order])
+    width = ((0, 0), (0, points.p.size - 1))
+    weight, label = np.pad(points.weight, width), np.pad(points.label_sum, width)
+    return WeightedPoints(x[order], weight[:, order], label[:, order])
 
 
 def _more_knots(
@@ -169,12 +162,12 @@ def _random_knots(
     return np.sort(np.clip(knots, 0, places - 1).astype(np.intp), axis=1)
 
 
-def _polished(points: BatchPoints, starts: FloatMatrix, degree: int) -> FloatVector:
+def _polished(points: WeightedPoints, starts: FloatMatrix, degree: int) -> FloatVector:
     """Return the best knots from searches without derivatives."""
     # Not at the top: it would double the time to import this package.
     from scipy.optimize import minimize
 
-    x, root = points.x, np.sqrt(points.share[0])
+    x, root = points.p, np.sqrt(points.share[0])
     target = root * points.rate[0]
     low, reach = x[0], x[-1] - x[0]
 
@@ -198,12 +191,12 @@ def _polished(points: BatchPoints, starts: FloatMatrix, degree: int) -> FloatVec
     return sorted_within(min(last, key=itemgetter(1))[0])
 
 
-def node_heights(points: BatchPoints, inner: FloatVector, *, degree: int) -> Nodes:
+def node_heights(points: WeightedPoints, inner: FloatVector, *, degree: int) -> Nodes:
     """Return nodes of one problem's fit, from end to end, and the heights there.
 
     Nodes are the knots and, for parabolas, the middles between them.
     """
-    x = points.x
+    x = points.p
     knots = np.concatenate([x[:1], inner, x[-1:]])[np.newaxis]
     knots = spread_apart(knots, MIN_DISTANCE * (x[-1] - x[0]))[0]
     nodes = np.interp(
@@ -243,11 +236,12 @@ class ChosenPieces:
     def refitted(self, resamples: Resamples) -> FloatMatrix:
         """Return the map of each resample, each knot moved once."""
         x, degree = resamples.p, self.degree
-        whole = KnotProblems.of(resamples.sample.problems(x), degree)
+        whole = KnotProblems.of(resamples.sample, degree)
         pieces = min(self.n_pieces, pieces_by_levels(x.size, degree))
-        start = list(fold_knots(whole, pieces))[-1]
-        problems = KnotProblems.of(resamples.problems(x), degree)
-        knots = moved_knots(problems, start[0])
+        start = list(fold_knots(whole, pieces))[-1][0]
+        problems = KnotProblems.of(resamples, degree)
+        starts = np.tile(start, (problems.source.size, 1))
+        knots, _ = exchange(problems, starts, rounds=1)
         return np.clip(fitted_values(problems, knots), 0.0, 1.0)
 
 
@@ -277,7 +271,7 @@ class GlobalSearch:
         ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
         if len(counts) == 1 and (ensemble == "refit" or points.folds == 1):
             return self._searched(points, counts[0])
-        training = points.training().problems(points.p)
+        training = points.training()
         problems = KnotProblems.of(training, self.degree)
         tried = list(fold_knots(problems, counts[-1]))[counts[0] - 1 :]
         values = [fitted_values(problems, knots) for knots in tried]
@@ -293,7 +287,10 @@ class GlobalSearch:
         nodes, shares = [], []
         for knots, weight in zip(tried, weights, strict=True):
             if weight > 0.0:
-                nodes += self._of_folds(training, knots)
+                nodes += [
+                    self._nodes(training.take(np.array([fold])), training.p[places])
+                    for fold, places in enumerate(knots)
+                ]
                 shares += [weight] * len(knots)
         return ChosenPieces(nodes, np.array(shares), n_pieces, self.degree, compared)
 
@@ -306,19 +303,11 @@ class GlobalSearch:
         asked = self.max_pieces or MAX_PIECES[self.degree]
         return range(1, min(asked, max_pieces) + 1)
 
-    def _of_folds(self, training: BatchPoints, knots: IntMatrix) -> list[Nodes]:
-        """Return the pieces of each fold."""
-        x, folds = training.x, zip(training.weight, training.rate, knots, strict=True)
-        return [
-            self._nodes(BatchPoints(x, weight[np.newaxis], rate[np.newaxis]), x[places])
-            for weight, rate, places in folds
-        ]
-
     def _searched(
         self, points: FoldedPoints, n_pieces: int, losses: FloatVector | None = None
     ) -> ChosenPieces:
         """Return the best map of all rows that a global search finds."""
-        whole = points.together().problems(points.p)
+        whole = points.together()
         rng = generator(self.random_state)
         inner = search_knots(
             whole, n_pieces, degree=self.degree, starts=self.starts, rng=rng
@@ -326,7 +315,7 @@ class GlobalSearch:
         nodes = [self._nodes(whole, inner)]
         return ChosenPieces(nodes, np.ones(1), n_pieces, self.degree, losses)
 
-    def _nodes(self, points: BatchPoints, inner: FloatVector) -> Nodes:
-        if points.x.size == 1:
+    def _nodes(self, points: WeightedPoints, inner: FloatVector) -> Nodes:
+        if points.p.size == 1:
             return np.array([0.0, 1.0]), np.repeat(points.rate[0], 2)
         return node_heights(points, inner, degree=self.degree)

@@ -57,21 +57,20 @@ def kernel_matrix(at: FloatVector, p: FloatVector, bandwidth: float) -> FloatMat
 
 @dataclass(frozen=True, eq=False)
 class KernelRates:
-    """Kernel estimate of the observed rate, from weighted points."""
+    """Kernel estimate of the observed rate, from the points of one sample."""
 
-    p: FloatVector
-    weight: FloatVector
-    label: FloatVector
+    points: WeightedPoints
     bandwidth: float
 
     def __call__(self, at: FloatVector) -> FloatVector:
         """Return the observed rate near each place, NaN where no point is near."""
-        rows = max(AT_ONCE // self.p.size, 1)
+        p, weight, label_sum = self.points.p, self.points.weight, self.points.label_sum
+        rows = max(AT_ONCE // p.size, 1)
         rate = np.full(at.size, np.nan)
         for start in range(0, at.size, rows):
             some = slice(start, start + rows)
-            kernel = kernel_matrix(at[some], self.p, self.bandwidth)
-            density, events = kernel @ self.weight, kernel @ self.label
+            kernel = kernel_matrix(at[some], p, self.bandwidth)
+            density, events = kernel @ weight, kernel @ label_sum
             np.divide(events, density, out=rate[some], where=density > 0.0)
         return np.asarray(np.clip(rate, 0.0, 1.0))
 
@@ -81,7 +80,8 @@ class KernelRates:
         Intervals are halved until the estimate in their middle is close to the
         straight line, or they are far shorter than the kernel.
         """
-        spread = self.p[np.linspace(0, self.p.size - 1, 129).astype(np.intp)]
+        p = self.points.p
+        spread = p[np.linspace(0, p.size - 1, 129).astype(np.intp)]
         at = np.unique(np.concatenate([np.linspace(0.0, 1.0, 65), spread]))
         rate = self(at)
         left = np.arange(at.size - 1)
@@ -129,7 +129,7 @@ class Bandwidth:
         p, bandwidth = resamples.p, max(self.of(resamples.sample), MIN_BANDWIDTH)
         kernel = kernel_matrix(p, p, bandwidth).T
         weight, label_sum = resamples.weight @ kernel, resamples.label_sum @ kernel
-        return WeightedPoints(p, weight, label_sum).rates()
+        return WeightedPoints(p, weight, label_sum).rate
 
 
 def fit_density(
@@ -137,11 +137,10 @@ def fit_density(
 ) -> tuple[FloatVector, FloatVector]:
     """Return places and rates between which the map is straight."""
     points = _points(sample)
-    width = bandwidth.of(points)
-    weight, label_sum = points.weight[0], points.label_sum[0]
+    width = bandwidth.of(points.as_batch())
     if width < MIN_BANDWIDTH:
-        return width_edges(1), np.full(2, label_sum.sum() / weight.sum())
-    return KernelRates(points.p, weight, label_sum, width).polygon()
+        return width_edges(1), np.full(2, points.label_sum.sum() / points.weight.sum())
+    return KernelRates(points, width).polygon()
 
 
 def _points(sample: BinarySample) -> WeightedPoints:
@@ -158,7 +157,7 @@ def _points(sample: BinarySample) -> WeightedPoints:
     label_sum = np.concatenate([events.weight, np.zeros(others.weight.size)])
     order = np.argsort(p, kind="stable")  # cells without rows have no mean, come last
     order = order[total[order] > 0.0]
-    return WeightedPoints(p[order], total[order], label_sum[order]).as_batch()
+    return WeightedPoints(p[order], total[order], label_sum[order])
 
 
 def _edges(sample: BinarySample) -> FloatVector:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         IntMatrix,
         IntVector,
     )
-    from calibrant.numerics.line_problems import BatchPoints
+    from calibrant.numerics.weighted_points import WeightedPoints
 
     Stack: TypeAlias = NDArray[np.float64]
 
@@ -63,10 +63,10 @@ class KnotProblems:
     source: IntVector
 
     @classmethod
-    def of(cls, points: BatchPoints, degree: int) -> KnotProblems:
+    def of(cls, points: WeightedPoints, degree: int) -> KnotProblems:
         """Return the problems of a batch of points."""
         source = np.arange(len(points.weight))
-        return cls(points.x, points.share, points.rate, degree, source)
+        return cls(points.p, points.share, points.rate, degree, source)
 
     def chosen(self, rows: IntVector) -> KnotProblems:
         """Return the chosen problems, which may be repeated."""

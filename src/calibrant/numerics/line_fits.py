@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from calibrant.numerics.line_problems import (
-    BatchPoints,
     Loss,
     PiecewiseFits,
     PointProblems,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Space
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 Batch = TypeVar("Batch", PiecewiseFits, QuadraticModel)
 
@@ -63,7 +63,7 @@ STARTS = 64
 
 
 def fit_lines(
-    points: BatchPoints,
+    points: WeightedPoints,
     start: PiecewiseFits,
     *,
     scale: Space,
@@ -238,7 +238,7 @@ def _system(model: QuadraticModel) -> tuple[FloatMatrix, NDArray[np.float64]]:
 
 
 def usual_start(
-    points: BatchPoints, pieces: int, ends: tuple[float, float]
+    points: WeightedPoints, pieces: int, ends: tuple[float, float]
 ) -> PiecewiseFits:
     """Return fits on the diagonal whose knots split each problem's weight equally.
 
@@ -249,10 +249,10 @@ def usual_start(
     few points is stuck there.
     """
     low, high = ends
-    if points.x.size <= FEW_LEVELS * pieces:
-        halfway = 0.5 * (points.x[1:] + points.x[:-1])
+    if points.p.size <= FEW_LEVELS * pieces:
+        halfway = 0.5 * (points.p[1:] + points.p[:-1])
         edges = np.concatenate([[low], halfway, [high]])
-        rank = points.x.size * np.arange(1, pieces) / pieces
+        rank = points.p.size * np.arange(1, pieces) / pieces
         levels = np.interp(rank, np.arange(edges.size), edges)
         return _on_the_diagonal(np.tile(levels, (len(points.weight), 1)), ends)
     shares = np.broadcast_to(
@@ -267,7 +267,7 @@ def usual_start(
 
 
 def search_lines(
-    points: BatchPoints,
+    points: WeightedPoints,
     pieces: int,
     ends: tuple[float, float],
     *,
@@ -280,11 +280,7 @@ def search_lines(
     The loss has many minima in the knots. All starts are one batch: knots that split
     the weight equally, at random, and at random places of the axis.
     """
-    many = BatchPoints(
-        points.x,
-        np.repeat(points.weight, STARTS, axis=0),
-        np.repeat(points.rate, STARTS, axis=0),
-    )
+    many = points.take(np.zeros(STARTS, dtype=np.intp))
     rng = np.random.default_rng(pieces)  # so that equal input has equal starts
     shares = np.sort(rng.random((STARTS, pieces - 1)), axis=1)
     shares[0] = np.arange(1, pieces) / pieces
@@ -296,12 +292,12 @@ def search_lines(
     return PiecewiseFits(fits.knots[best], fits.heights[best]), value[best]
 
 
-def _quantiles(points: BatchPoints, shares: FloatMatrix) -> FloatMatrix:
+def _quantiles(points: WeightedPoints, shares: FloatMatrix) -> FloatMatrix:
     """Return where the given shares of each problem's weight end."""
     below = np.cumsum(points.weight, axis=1)
     rows = [np.searchsorted(b, s * b[-1]) for b, s in zip(below, shares, strict=True)]
-    row = np.minimum(np.array(rows, dtype=np.intp), points.x.size - 1)
-    return points.x[row.reshape(shares.shape)]
+    row = np.minimum(np.array(rows, dtype=np.intp), points.p.size - 1)
+    return points.p[row.reshape(shares.shape)]
 
 
 def _on_the_diagonal(inner: FloatMatrix, ends: tuple[float, float]) -> PiecewiseFits:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
         IntVector,
         Space,
     )
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 Loss: TypeAlias = Literal["log-loss", "brier"]
 
@@ -30,29 +30,6 @@ MIN_POINT_GAP = 1e-6
 """Between points that are nearer to each other a line would be too steep."""
 NEGLIGIBLE = 0.02
 """Peaks and dips up to this height stay."""
-
-
-@dataclass(frozen=True, eq=False)
-class BatchPoints:
-    """Points in ascending order that the problems of a batch share.
-
-    Attributes
-    ----------
-    x : ndarray of shape (m,)
-        Predictions, or their logits.
-    weight, rate : ndarray of shape (B, m)
-        Weight and observed rate of each point in each problem.
-    """
-
-    x: FloatVector
-    weight: FloatMatrix
-    rate: FloatMatrix
-
-    @cached_property
-    def share(self) -> FloatMatrix:
-        """Return weights that sum to 1 in each problem."""
-        share: FloatMatrix = self.weight / self.weight.sum(axis=1, keepdims=True)
-        return share
 
 
 class PiecewiseFits(NamedTuple):
@@ -159,15 +136,13 @@ def _piece_ends(x: FloatVector, knots: FloatMatrix) -> IntVector:
 class PointProblems:
     """Problems whose loss is summed over points."""
 
-    points: BatchPoints
+    points: WeightedPoints
     scale: Space
     loss: Loss
 
     def keep(self, chosen: BoolVector) -> PointProblems:
         """Return the chosen problems."""
-        points = self.points
-        fewer = BatchPoints(points.x, points.weight[chosen], points.rate[chosen])
-        return replace(self, points=fewer)
+        return replace(self, points=self.points.take(chosen))
 
     def expand(self, fits: PiecewiseFits) -> QuadraticModel:
         """Return the loss and its quadratic model around the fits.
@@ -179,14 +154,14 @@ class PointProblems:
         width, rise = np.diff(fits.knots), np.diff(fits.heights)
         shape = points.rate.shape
         problem = np.arange(len(fits.knots))[:, np.newaxis]
-        starts = _piece_ends(points.x, fits.knots)[:, :-1] + points.x.size * problem
+        starts = _piece_ends(points.p, fits.knots)[:, :-1] + points.p.size * problem
         starts = starts.ravel()
         count = np.diff(starts, append=points.rate.size)
 
         def of_piece(values: FloatMatrix) -> FloatMatrix:
             return np.repeat(values.ravel(), count).reshape(shape)
 
-        u = (points.x - of_piece(fits.knots[:, :-1])) * of_piece(1.0 / width)
+        u = (points.p - of_piece(fits.knots[:, :-1])) * of_piece(1.0 / width)
         f = of_piece(fits.heights[:, :-1]) + of_piece(rise) * u
         loss, derivative, curvature = point_losses(
             f, points.rate, self.scale, self.loss
@@ -219,9 +194,9 @@ class SquareProblems:
     source: IntVector
 
     @classmethod
-    def of(cls, points: BatchPoints) -> SquareProblems:
+    def of(cls, points: WeightedPoints) -> SquareProblems:
         """Sum up the points of each problem."""
-        x, y, share = points.x, points.rate, points.share
+        x, y, share = points.p, points.rate, points.share
         terms = np.stack(
             [share, share * x, share * x**2, share * y, share * x * y, share * y**2]
         )

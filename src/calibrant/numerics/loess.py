@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.numerics.weighted_points import WeightedPoints
+
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector
-    from calibrant.numerics.weighted_points import WeightedPoints
 
 LOESS_SPAN, LOWESS_SPAN = 0.75, 2.0 / 3.0
 """The share of rows that a local fit uses."""
@@ -43,16 +44,12 @@ second, none."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _RankedRows(WeightedPoints):
     """Ascending predictions with ties, looked up by the rank of a row, from 1."""
 
-    x: FloatVector
-    y: FloatVector
-    weight: FloatVector
-
     @classmethod
-    def of(cls, points: WeightedPoints) -> _Rows:
-        return cls(points.p, points.label_sum / points.weight, points.weight)
+    def of(cls, points: WeightedPoints) -> _RankedRows:
+        return cls(points.p, points.weight, points.label_sum)
 
     @cached_property
     def last(self) -> FloatVector:
@@ -66,7 +63,7 @@ class _Rows:
     def at(self, rank: float) -> float:
         """Return the prediction of the row of a rank."""
         place = int(np.searchsorted(self.last, rank))
-        return float(self.x[min(place, self.x.size - 1)])
+        return float(self.p[min(place, self.p.size - 1)])
 
 
 def _tricube(distance: FloatVector, reach: float) -> FloatVector:
@@ -81,24 +78,24 @@ def loess(points: WeightedPoints) -> FloatVector:
     Local parabolas are fitted where cells end; in between, cubics have the same values
     and slopes as these.
     """
-    rows = _Rows.of(points)
-    if rows.x.size < MIN_POINTS:
-        return rows.y
+    rows = _RankedRows.of(points)
+    if rows.p.size < MIN_POINTS:
+        return rows.rate
     knots = np.array(_cell_ends(rows))
     fits = np.array([_local_parabola(rows, knot) for knot in knots.tolist()])
-    place = np.clip(np.searchsorted(knots, rows.x, side="right") - 1, 0, knots.size - 2)
+    place = np.clip(np.searchsorted(knots, rows.p, side="right") - 1, 0, knots.size - 2)
     width = np.diff(knots)[place]
-    h = (rows.x - knots[place]) / width
+    h = (rows.p - knots[place]) / width
     (value, slope), (next_value, next_slope) = fits[place].T, fits[place + 1].T
     start = (1.0 - h) ** 2 * ((1.0 + 2.0 * h) * value + h * width * slope)
     end = h**2 * ((3.0 - 2.0 * h) * next_value - (1.0 - h) * width * next_slope)
     return np.asarray(start + end)
 
 
-def _cell_ends(rows: _Rows) -> list[float]:
+def _cell_ends(rows: _RankedRows) -> list[float]:
     """Return where cells end: each is halved until it has few rows."""
     most = np.floor(rows.n * LOESS_SPAN * CELL)
-    low, high = float(rows.x[0]), float(rows.x[-1])
+    low, high = float(rows.p[0]), float(rows.p[-1])
     margin = MARGIN * max(high - low, 1e-3 * max(abs(low), abs(high)) + 1e-30)
     ends = {low - margin, high + margin}
     cells = [(1.0, rows.n, low - margin, high + margin)]
@@ -115,7 +112,7 @@ def _cell_ends(rows: _Rows) -> list[float]:
     return sorted(ends)
 
 
-def _last_before_gap(rows: _Rows, first: float, last: float) -> float:
+def _last_before_gap(rows: _RankedRows, first: float, last: float) -> float:
     """Return the rank nearest the middle of a cell whose next row is not tied."""
     middle = float(np.floor((first + last) / 2.0))
     place = int(np.searchsorted(rows.last, middle))
@@ -126,9 +123,9 @@ def _last_before_gap(rows: _Rows, first: float, last: float) -> float:
     return float(near[np.lexsort((-near, np.abs(near - middle)))[0]])
 
 
-def _local_parabola(rows: _Rows, at: float) -> tuple[float, float]:
+def _local_parabola(rows: _RankedRows, at: float) -> tuple[float, float]:
     """Return value and slope of the local fit."""
-    x = rows.x - at
+    x = rows.p - at
     distance = np.abs(x)
     order = np.argsort(distance)
     needed = np.floor(rows.n * LOESS_SPAN + 1e-5)
@@ -139,43 +136,43 @@ def _local_parabola(rows: _Rows, at: float) -> tuple[float, float]:
     share = _tricube(distance, reach)
     root = np.sqrt(rows.weight[used] * share)
     design = np.stack([np.ones_like(x), x, x**2], axis=1)
-    fit = np.linalg.lstsq(root[:, np.newaxis] * design, root * rows.y[used])[0]
+    fit = np.linalg.lstsq(root[:, np.newaxis] * design, root * rows.rate[used])[0]
     return float(fit[0]), float(fit[1])
 
 
 def lowess(points: WeightedPoints) -> FloatVector:
     """Return R's ``lowess(p, y, iter = 0)`` at distinct, ascending predictions."""
-    rows = _Rows.of(points)
-    gap = SKIPPED * float(rows.x[-1] - rows.x[0])
+    rows = _RankedRows.of(points)
+    gap = SKIPPED * float(rows.p[-1] - rows.p[0])
     fitted = [0]
-    while fitted[-1] < rows.x.size - 1:
-        within = int(np.searchsorted(rows.x, rows.x[fitted[-1]] + gap, side="right"))
+    while fitted[-1] < rows.p.size - 1:
+        within = int(np.searchsorted(rows.p, rows.p[fitted[-1]] + gap, side="right"))
         fitted.append(max(fitted[-1] + 1, within - 1))
     values = [_local_line(rows, place) for place in fitted]
-    return np.interp(rows.x, rows.x[fitted], values)
+    return np.interp(rows.p, rows.p[fitted], values)
 
 
-def _local_line(rows: _Rows, place: int) -> float:
-    at = float(rows.x[place])
+def _local_line(rows: _RankedRows, place: int) -> float:
+    at = float(rows.p[place])
     count = max(2.0, min(rows.n, np.floor(LOWESS_SPAN * rows.n + 1e-7)))
     first = _first_rank(rows, at, count)
     reach = max(at - rows.at(first), rows.at(first + count - 1.0) - at)
-    distance = np.abs(rows.x - at)
+    distance = np.abs(rows.p - at)
     weight = np.minimum(rows.weight, np.maximum(rows.last - first + 1.0, 0.0))
     near = (distance <= NONE * reach) & (weight > 0.0)
     if not near.any():
-        return float(rows.y[place])
-    x, distance = rows.x[near], distance[near]
+        return float(rows.rate[place])
+    x, distance = rows.p[near], distance[near]
     share = _tricube(distance, reach) * weight[near]
     share /= share.sum()
     centre = float(share @ x)
     spread = float(share @ (x - centre) ** 2)
-    if np.sqrt(spread) > FULL * (rows.x[-1] - rows.x[0]):
+    if np.sqrt(spread) > FULL * (rows.p[-1] - rows.p[0]):
         share *= 1.0 + (at - centre) / spread * (x - centre)
-    return float(share @ rows.y[near])
+    return float(share @ rows.rate[near])
 
 
-def _first_rank(rows: _Rows, at: float, count: float) -> float:
+def _first_rank(rows: _RankedRows, at: float, count: float) -> float:
     """Return where the nearest rows begin, by halving: moving on is worth it or not."""
     low, high = 1.0, float(np.ceil(rows.n - count)) + 1.0
     while low < high:

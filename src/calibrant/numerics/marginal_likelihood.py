@@ -23,13 +23,13 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 from scipy.special import expit
 
-from calibrant.numerics.penalised_logistic import solve_penalised
+from calibrant.numerics.logistic import solve_penalised
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
+    from calibrant.numerics.logistic import Mode, PenalisedProblem
 
 MAX_STEPS = 60
 MAX_HALVINGS = 12

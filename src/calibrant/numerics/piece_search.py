@@ -23,7 +23,6 @@ from calibrant.numerics.line_fits import (
     usual_start,
 )
 from calibrant.numerics.line_problems import (
-    BatchPoints,
     Loss,
     PiecewiseFits,
     lines_at,
@@ -33,8 +32,9 @@ from calibrant.numerics.links import clip_probability, logit
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Space
-    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.cross_validation import FoldedPoints
     from calibrant.numerics.resampling import Resamples
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
@@ -146,7 +146,7 @@ class PieceSearch:
     ) -> FloatMatrix:
         """Return the map of each resample, the mean over numbers of pieces."""
         x = self._axis(resamples.p)
-        whole, points = resamples.sample.problems(x), resamples.problems(x)
+        whole, points = resamples.sample.on_axis(x), resamples.on_axis(x)
         count = len(resamples.weight)
         values = np.zeros_like(resamples.weight)
         for n_pieces, weight in by_pieces.items():
@@ -168,15 +168,15 @@ class PieceSearch:
         """Return predictions on the axis on which lines are straight."""
         return logit(p) if self.space == "logit" else p
 
-    def _fit(self, points: BatchPoints, pieces: int) -> PiecewiseFits:
+    def _fit(self, points: WeightedPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to each problem of a batch."""
-        start = usual_start(points, pieces, self._ends(points.x))
+        start = usual_start(points, pieces, self._ends(points.p))
         return fit_lines(points, start, **self._options)[0]
 
     def _search(self, points: FoldedPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to all rows, from many starts."""
-        whole = points.together().problems(self._axis(points.p))
-        return search_lines(whole, pieces, self._ends(whole.x), **self._options)[0]
+        whole = points.together().on_axis(self._axis(points.p))
+        return search_lines(whole, pieces, self._ends(whole.p), **self._options)[0]
 
     def _ends(self, x: FloatVector) -> tuple[float, float]:
         """Return the outer knots; lines go on straight beyond them."""
@@ -194,7 +194,7 @@ class PieceSearch:
         self, points: FoldedPoints, total: float
     ) -> tuple[list[PiecewiseFits], FloatVector]:
         """Return the folds' lines for each number of pieces, and their losses."""
-        training = points.training().problems(self._axis(points.p))
+        training = points.training().on_axis(self._axis(points.p))
         distinct = points.p.size
         max_pieces = min(self._pieces_by_levels(distinct), MAX_PIECES)
         if self.pieces != "cv":

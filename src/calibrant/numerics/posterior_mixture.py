@@ -15,13 +15,13 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from calibrant.numerics.variational_normal import variational_normals
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.numerics.penalised_logistic import PenalisedProblem
+    from calibrant.numerics.logistic import PenalisedProblem
 
 GRID = 8
 """Spreads that are tried for each group, evenly on the log scale."""
@@ -109,7 +109,7 @@ class Posterior:
         for _ in range(MAX_ROUNDS):
             drawn.append(self.mixture.draws(max(count, ROUND), rng))
             logs.append(self._log_surplus(drawn[-1]))
-            share = exp_shares(np.concatenate(logs))
+            share = softmax(np.concatenate(logs))
             if ENOUGH * np.square(share).sum() <= 1.0:
                 chosen = rng.choice(share.size, count, p=share)
                 return np.hstack(drawn)[:, chosen]
@@ -163,12 +163,6 @@ class Posterior:
         return np.asarray(-loss - quadratic, dtype=np.float64)
 
 
-def exp_shares(logs: FloatMatrix) -> FloatMatrix:
-    """Return shares proportional to exp(logs), which sum to 1 over the last axis."""
-    share = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    return np.asarray(share / share.sum(axis=-1, keepdims=True))
-
-
 def _tempered_shares(logs: FloatVector) -> FloatVector:
     """Return shares by a power of the ratios, at which enough draws are effective.
 
@@ -176,7 +170,7 @@ def _tempered_shares(logs: FloatVector) -> FloatVector:
     happened to come nearest to it.
     """
     for power in 0.5 ** np.arange(HALVINGS):
-        share = exp_shares(power * logs)
+        share: FloatVector = softmax(power * logs)
         if MIN_EFFECTIVE * logs.size * np.square(share).sum() <= 1.0:
             return share
     return np.full(logs.size, 1.0 / logs.size)

@@ -105,12 +105,12 @@ class LogitPoints:
         """Return the log-likelihood of logits."""
         return float(self.label_sum @ f - self.weight @ np.logaddexp(0.0, f))
 
-    def in_the_large(self) -> Linearised:
-        """Return the intercept with the slope fixed at 1, from 1 to n - 1 events."""
-        return self.shift_from(self.x)
-
     def shift_from(self, logits: FloatVector) -> Linearised:
-        """Return the shift of logits at which the observed events are expected."""
+        """Return the shift of logits at which the observed events are expected.
+
+        There are from 1 to n - 1 events. Of the points' own logits, it is the intercept
+        with the slope fixed at 1: the calibration in the large.
+        """
         shift = self.shift_to(logits, self.events)
         q = expit(logits + shift)
         information = float(self.weight @ (q * (1.0 - q)))

@@ -16,10 +16,10 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit, ndtri, softmax
 
 from calibrant.numerics.links import logit, rounded_ends
-from calibrant.numerics.posterior_mixture import PRIOR_POWER, exp_shares, spread_range
+from calibrant.numerics.posterior_mixture import PRIOR_POWER, spread_range
 from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class ShiftTiltDraws:
     @cached_property
     def share(self) -> FloatMatrix:
         """Return how probable draws are, shape (samples, draws)."""
-        return exp_shares(self.logs.reshape(len(self.logs), -1))
+        return np.asarray(softmax(self.logs.reshape(len(self.logs), -1), axis=-1))
 
     @cached_property
     def likely_share(self) -> FloatMatrix:
@@ -177,7 +177,7 @@ class ShiftTiltDraws:
         typical = LIKELY_SPREAD * np.maximum(self.samples.typical_logit, 1.0)
         unusual = 0.5 * np.square(self.samples.spreads / typical[:, np.newaxis])
         logs = self.logs - unusual[..., np.newaxis]
-        return exp_shares(logs.reshape(len(logs), -1))
+        return np.asarray(softmax(logs.reshape(len(logs), -1), axis=-1))
 
     @cached_property
     def spread_share(self) -> FloatMatrix:

@@ -6,26 +6,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.core.parameters import check_count, generator
-from calibrant.numerics.penalised_logistic import solve_many
-from calibrant.numerics.posterior_mixture import posterior
+from calibrant.core.parameters import generator
+from calibrant.numerics.logistic import solve_many
+from calibrant.numerics.posterior_mixture import Posterior, posterior
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.smooth_terms import STRAIGHT
 from calibrant.numerics.supported_shifts import line_of, repairing_shifts
-from calibrant.numerics.weighted_points import (
-    compress_on_log_grid,
-    compress_to_at_most,
-)
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.penalised_logistic import PenalisedProblem
+    from calibrant.numerics.logistic import PenalisedProblem
     from calibrant.numerics.resampling import Resamples
     from calibrant.numerics.small_samples import SmallSamples
     from calibrant.numerics.smooth_terms import Terms
@@ -41,14 +38,6 @@ LOOSE = 0.01
 a hundredth."""
 SPREAD_AT_ONCE = 1024
 """Points whose spread over drawn curves is computed together."""
-
-
-class Draws(Protocol):
-    """A distribution of coefficients."""
-
-    def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
-        """Return drawn coefficients, one column per draw."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +125,7 @@ class SmoothCurve:
         return knots, repairing_shifts(knots, shifts, u, self.cells.weight)
 
     @cached_property
-    def posterior(self) -> Draws:
+    def posterior(self) -> Posterior | WeighedDraws:
         """Return the posterior of the coefficients, over all penalties."""
         if self.given is not None or self.problem.known > self.terms.own:
             # Where clusters are known, labels say less of the shift than of the tilt.
@@ -270,13 +259,6 @@ class SmoothCurve:
         cells = compress_on_log_grid(sample)
         return mean_gap(self._values(cells.p, line), cells.p, cells.weight, alpha)
 
-    def posterior_errors(
-        self, sample: BinarySample, *, n_draws: int, rng: Seed, alpha: float = 1.0
-    ) -> FloatVector:
-        """Return the mean of abs(curve(p) - p) ** alpha for drawn curves."""
-        check_count(n_draws, name="n_draws")
-        return self._drawn_errors(compress_to_at_most(sample), n_draws, rng, alpha)
-
     def error_quantiles(
         self,
         levels: tuple[float, ...],
@@ -286,17 +268,13 @@ class SmoothCurve:
         alpha: float = 1.0,
     ) -> FloatVector:
         """Return quantiles of the errors of drawn curves on what was fitted."""
-        errors = self._drawn_errors(self.cells, n_draws, random_state, alpha)
-        return np.asarray(np.quantile(errors, levels))
-
-    def _drawn_errors(
-        self, cells: WeightedPoints, n_draws: int, random_state: Seed, alpha: float
-    ) -> FloatVector:
-        gaps = self.drawn_curves(cells.p, n_draws, random_state)
-        gaps = np.abs(gaps - cells.p[:, np.newaxis])
+        p, weight = self.cells.p, self.cells.weight
+        gaps = self.drawn_curves(p, n_draws, random_state)
+        gaps = np.abs(gaps - p[:, np.newaxis])
         if alpha != 1.0:
             gaps **= alpha
-        return np.asarray(cells.weight @ gaps / cells.weight.sum())
+        errors = weight @ gaps / weight.sum()
+        return np.asarray(np.quantile(errors, levels))
 
     def forget_posterior(self) -> None:
         """Free the megabytes that the posterior takes, for each of many classes."""
@@ -324,7 +302,7 @@ class FewRowsCurve(SmoothCurve):
         return float(self.batch.draws.map_errors(alpha)[self.place])
 
     @cached_property
-    def posterior(self) -> Draws:
+    def posterior(self) -> WeighedDraws:
         """Return the posterior of shift and tilt."""
         draws = self.batch.draws
         coefficients = draws.coefficients[self.place].reshape(-1, 2)

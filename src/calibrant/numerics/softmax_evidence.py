@@ -31,8 +31,7 @@ if TYPE_CHECKING:
         FloatVector,
         IntVector,
     )
-    from calibrant.numerics.class_terms import ClassTerms
-    from calibrant.numerics.softmax_regression import Point
+    from calibrant.numerics.softmax_regression import ClassTerms, Point
 
 MIN_LOG, MAX_LOG = -7.0, 5.0
 """Bounds of logarithms of spreads; at the lower one a term is practically absent."""
@@ -66,7 +65,7 @@ def _unusual(log_spreads: FloatVector) -> FloatVector:
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticModel:
+class QuadraticLikelihood:
     """A quadratic log-likelihood of independent blocks of coefficients.
 
     `hessian` (b, d, d) is of minus the log-likelihood, in one block or several;
@@ -84,17 +83,19 @@ class QuadraticModel:
     used: BoolMatrix
 
     @classmethod
-    def at(cls, problem: SoftmaxProblem, point: Point, total: float) -> QuadraticModel:
+    def at(
+        cls, problem: SoftmaxProblem, point: Point, total: float, group: IntVector
+    ) -> QuadraticLikelihood:
         """Expand the log-likelihood of `total` rows at a point."""
-        terms: ClassTerms = problem.operator  # type: ignore[assignment]
+        terms = problem.terms
         away = point.parameters - problem.anchor
         gradient = total * (point.gradient - 2.0 * problem.penalty * away)
         loss = total * point.log_loss
         hessian = total * terms.curvature_blocks(point.prob, problem.share)
         centre = terms.by_block(away)
         pull = np.einsum("bij,bj->bi", hessian, centre) - terms.by_block(gradient)
-        group = terms.by_block(terms.group)
-        return cls(hessian, centre, pull, loss, group, terms.used)
+        groups = terms.by_block(group)
+        return cls(hessian, centre, pull, loss, groups, terms.used)
 
     @cached_property
     def _constant(self) -> float:
@@ -165,7 +166,7 @@ class SoftmaxPosterior:
 
     Attributes
     ----------
-    model : QuadraticModel
+    model : QuadraticLikelihood
         The likelihood around the fit.
     log_spreads : ndarray of shape (groups,)
         Logarithms of the most likely spreads.
@@ -175,7 +176,7 @@ class SoftmaxPosterior:
         The log marginal likelihood.
     """
 
-    model: QuadraticModel
+    model: QuadraticLikelihood
     log_spreads: FloatVector
     mean: FloatVector
     value: float
@@ -190,7 +191,11 @@ class SoftmaxPosterior:
 
 
 def fit_terms(
-    terms: ClassTerms, column: IntVector, share: FloatVector, total: float
+    terms: ClassTerms,
+    group: IntVector,
+    column: IntVector,
+    share: FloatVector,
+    total: float,
 ) -> SoftmaxPosterior:
     """Fit terms with spreads of the largest marginal likelihood.
 
@@ -198,6 +203,8 @@ def fit_terms(
     ----------
     terms : ClassTerms
         What scores are made of.
+    group : ndarray
+        The group of each parameter, whose spread is shared, in the order of `TYPICAL`.
     column : ndarray of shape (n,)
         The true class.
     share : ndarray of shape (n,)
@@ -205,17 +212,22 @@ def fit_terms(
     total : float
         The sum of weights, in rows.
     """
-    log_spreads = np.array(TYPICAL[: 3 + np.unique(terms.feature_group).size])
+    log_spreads = np.array(TYPICAL[: np.unique(group).size])
     parameters = terms.identity
+
+    def problem_at(log_spreads: FloatVector) -> SoftmaxProblem:
+        penalty = prior_precision(group, log_spreads) / (2.0 * total)
+        return SoftmaxProblem(terms, column, share, penalty, terms.identity)
+
     for _ in range(MAX_ROUNDS):
-        problem = _problem(terms, column, share, total, log_spreads)
+        problem = problem_at(log_spreads)
         point = minimise(problem, parameters, tolerance=ROUGH_TOLERANCE)
-        model = QuadraticModel.at(problem, point, total)
+        model = QuadraticLikelihood.at(problem, point, total, group)
         before, log_spreads = log_spreads, model.most_likely(log_spreads)
         parameters = point.parameters
         if np.abs(log_spreads - before).max() < SETTLED:
             break
-    problem = _problem(terms, column, share, total, log_spreads)
+    problem = problem_at(log_spreads)
     best = minimise(problem, parameters, tolerance=TOLERANCE)
     mean = best.parameters
     if terms.is_exact:  # otherwise so many parameters determine their spreads
@@ -224,14 +236,3 @@ def fit_terms(
         mean = averaged if total * loss <= MAX_LOSS else mean
     value = model.mode(log_spreads)[0]
     return SoftmaxPosterior(model, log_spreads, mean, value)
-
-
-def _problem(
-    terms: ClassTerms,
-    column: IntVector,
-    share: FloatVector,
-    total: float,
-    log_spreads: FloatVector,
-) -> SoftmaxProblem:
-    penalty = prior_precision(terms.group, log_spreads) / (2.0 * total)
-    return SoftmaxProblem(terms, column, share, penalty, terms.identity)

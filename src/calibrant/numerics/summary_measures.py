@@ -205,7 +205,7 @@ class SampleMeasures:
         if not self.has_both:
             yield Measure("in-the-large", np.nan, missing=ONE_LABEL)
             return
-        shift = logits.in_the_large()
+        shift = logits.shift_from(logits.x)
         if not np.isnan(limits[0]):
             low, high = (logits.shift_to(logits.x, limit) for limit in limits)
             limits = low, high

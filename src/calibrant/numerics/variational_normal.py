@@ -16,7 +16,7 @@ from scipy.special import expit
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.numerics.penalised_logistic import PenalisedProblem
+    from calibrant.numerics.logistic import PenalisedProblem
 
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(9)
 SHARES = SHARES / SHARES.sum()

@@ -9,12 +9,12 @@ that are narrow both in rank and on the logit scale.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from calibrant.numerics.kept import kept_on_sample
-from calibrant.numerics.line_problems import BatchPoints
+from calibrant.core.sample import kept_on_sample
 from calibrant.numerics.links import logit
 from calibrant.numerics.sorted_rows import sorted_rows
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import (
+        BoolVector,
         FloatMatrix,
         FloatVector,
         IntVector,
@@ -63,7 +64,7 @@ class WeightedPoints:
     Attributes
     ----------
     p : ndarray of shape (m,) or (samples, m)
-        Prediction, or mean prediction of a cell.
+        Prediction, or mean prediction of a cell; or its place on another axis.
     weight, label_sum : ndarray of shape (m,) or (samples, m)
         Sum of weights and of weighted labels, of one sample or of several over the
         same cells.
@@ -78,15 +79,26 @@ class WeightedPoints:
         weight, label_sum = self.weight[np.newaxis], self.label_sum[np.newaxis]
         return WeightedPoints(self.p, weight, label_sum)
 
-    def rates(self) -> FloatMatrix:
+    def on_axis(self, x: FloatVector) -> WeightedPoints:
+        """Return the points at other places, such as their logits."""
+        return WeightedPoints(x, self.weight, self.label_sum)
+
+    def take(self, samples: BoolVector | IntVector) -> WeightedPoints:
+        """Return some of several samples, which may be repeated."""
+        return WeightedPoints(self.p, self.weight[samples], self.label_sum[samples])
+
+    @cached_property
+    def rate(self) -> FloatMatrix:
         """Return the observed rate in each cell, 0 where there are no rows."""
         nothing, some = np.zeros_like(self.label_sum), self.weight > 0.0
-        return np.divide(self.label_sum, self.weight, out=nothing, where=some)
+        rates = np.divide(self.label_sum, self.weight, out=nothing, where=some)
+        return np.asarray(np.clip(rates, 0.0, 1.0))
 
-    def problems(self, x: FloatVector) -> BatchPoints:
-        """Return one regression problem per sample, with `x` in place of `p`."""
-        rates = np.clip(self.rates(), 0.0, 1.0)
-        return BatchPoints(x, np.maximum(self.weight, 0.0), rates)
+    @cached_property
+    def share(self) -> FloatMatrix:
+        """Return weights that sum to 1 in each sample."""
+        share: FloatMatrix = self.weight / self.weight.sum(axis=-1, keepdims=True)
+        return share
 
     @classmethod
     def side_by_side(cls, samples: Sequence[WeightedPoints]) -> Self:

@@ -7,9 +7,8 @@ from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.stats import rankdata
 
-from calibrant.numerics.natural_splines import (
+from calibrant.numerics.smooth_terms import (
     CurvatureBasis,
-    curve_at,
     interpolate_rows,
     rank_scale,
     spaced_knots,
@@ -39,13 +38,6 @@ def test_no_spline_of_the_basis_has_a_straight_part():
     heights = CurvatureBasis.over(KNOTS).heights
     assert_allclose(heights.sum(axis=0), 0, atol=1e-12)
     assert_allclose(KNOTS @ heights, 0, atol=1e-12)
-
-
-def test_curves_go_on_straight():
-    knots, heights = np.array([0.0, 1.0]), np.array([[2.0], [5.0]])
-    slopes = np.array([[1.0], [-3.0]])
-    found = curve_at(np.array([-2.0, 0, 1, 3]), knots, heights, slopes)
-    assert_allclose(found[:, 0], [0.0, 2.0, 5.0, -1.0])
 
 
 @pytest.mark.parametrize("size", [1, 2])
