@@ -123,6 +123,17 @@ def test_weight_two_equals_the_row_twice_and_zero_none(method, params):
     assert_allclose(one.transform(logits), other.transform(logits), atol=1e-7)
 
 
+@pytest.mark.parametrize("method", ["one-temp", "ovr-temperature"])
+def test_weights_are_counts_where_predictions_of_zero_are_rounded_too(method):
+    logits, y = draw()
+    prob = np.where(softmax(logits, axis=1) < 0.02, 0.0, softmax(logits, axis=1))
+    prob /= prob.sum(axis=1, keepdims=True)
+    three = np.full(len(y), 3)
+    one = cb.make_calibrator(method).fit(prob, y, sample_weight=three)
+    other = cb.make_calibrator(method).fit(np.tile(prob, (3, 1)), np.tile(y, 3))
+    assert_allclose(one.transform(prob), other.transform(prob), atol=1e-7)
+
+
 @pytest.mark.parametrize("method", KEEP_ORDER)
 def test_order_preserving_maps_keep_the_order_of_classes(method):
     logits, y = draw()

@@ -74,7 +74,7 @@ class OneTemperature(ClassCalibrator):
         prob = class_probabilities(sample.scores, sample.scale)
         maps: list[CalibrationMap] = []
         for j, p in enumerate(prob.T):
-            ends = regression_ends(p, sample.n * share)
+            ends = regression_ends(p, sample.total * share)
             both = np.column_stack([np.zeros(p.size), logit_within(p, ends)])
             b = inverse_temperature(both, (sample.column == j).astype(np.intp), share)
             maps.append(BetaMap(b, b, 0.0, ends))
