@@ -128,7 +128,7 @@ class DataOptions:
         str,
         typer.Option(
             metavar="ENGINE",
-            help="memory, duckdb or spark; auto uses memory for files that fit.",
+            help="memory or duckdb; auto uses memory for files that fit.",
         ),
     ] = "auto"
     bad_rows: Annotated[
@@ -250,10 +250,10 @@ class DataOptions:
     def open_rows(self, *, in_memory: bool = False) -> Table:
         """Open the files of rows by the engine that was asked for."""
         from calibrant.engines.aggregation_spec import BadRows
-        from calibrant.engines.opening import Engine, open_source
+        from calibrant.engines.opening import open_source
 
         check_choice(self.bad_rows, get_args(BadRows), name="--bad-rows")
-        check_choice(self.engine, get_args(Engine), name="--engine")
+        check_choice(self.engine, ("auto", "memory", "duckdb"), name="--engine")
         engine: Any = "memory" if in_memory else self.engine
         if in_memory and self.engine not in ("auto", "memory"):
             raise OptionError("this command reads rows in memory; remove --engine.")

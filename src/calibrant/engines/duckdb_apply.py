@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.output_files import atomic_write
 from calibrant.core.row_rules import precision_of
 from calibrant.engines.aggregation_sql import number
-from calibrant.engines.duckdb_opening import open_in_place
+from calibrant.engines.duckdb_files import open_files
 from calibrant.engines.duckdb_sources import literal, quoted
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
 from calibrant.engines.row_checks import RowFaults, prediction_rules
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from calibrant.engines.duckdb_sources import FileSource
+    from calibrant.engines.duckdb_files import FileSource
     from calibrant.engines.files import FileSet
 
 NO_PROBABILITY = "no probability"
@@ -56,7 +56,7 @@ def apply_in_duckdb(
         raise OptionError(
             f"{out}: the duckdb engine can only write .csv, .tsv and .parquet."
         )
-    source = open_in_place(files)
+    source = open_files(files)
     names = source.all_names
     source.check_columns([column])
     if name in names:

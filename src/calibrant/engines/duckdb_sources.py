@@ -1,4 +1,4 @@
-"""Where DuckDB reads rows: what all sources can do; relations and Parquet files."""
+"""Where DuckDB reads rows: what all sources can do; relations and data frames."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +23,7 @@ from calibrant.engines.aggregation_sql import (
     number,
     source_columns,
 )
-from calibrant.engines.files import (
-    check_distinct_names,
-    check_in_every_file,
-    check_no_lists,
-)
+from calibrant.engines.files import check_no_lists
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.row_checks import (
     LINES_REASON,
@@ -36,6 +33,7 @@ from calibrant.engines.row_checks import (
 from calibrant.exceptions import (
     InputError,
     MissingDependencyError,
+    Setting,
     SourceError,
     UnknownNameError,
 )
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
 
     from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
     from calibrant.engines.cells import AggregatedCells
-    from calibrant.engines.files import FileSet
 
 KINDS = {
     "BOOLEAN": "?",
@@ -353,112 +350,34 @@ class RelationSource(Source):
             self.relation.query(self._view, f"DROP VIEW IF EXISTS {self._view}")
 
 
-@dataclass(frozen=True, eq=False)
-class FileSource(Source):
-    """Files, several of them as one table with the columns of all."""
+def open_relation(source: Any) -> RelationSource:
+    """Open a DuckDB relation or a data frame."""
+    import narwhals as nw
 
-    connection: Any
-    files: FileSet
-
-    @property
-    def display_name(self) -> str:
-        """Return what errors call the files."""
-        return str(self.files)
-
-    def _query(self, query: str) -> Any:
-        return self.connection.execute(query)
-
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query's result."""
-        with reading(self.display_name):
-            rows: list[tuple[Any, ...]] = self._query(query).fetchall()
-        return rows
-
-    def _columns_read_by(self, reader: str) -> list[str]:
-        """Return what DuckDB calls the columns that a reader reads."""
-        return [name for name, *_ in self._rows(f"DESCRIBE SELECT * FROM {reader}")]
-
-    @abstractmethod
-    def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:
-        """Return all columns, and the kinds in which no value loses anything."""
-
-    @property
-    @abstractmethod
-    def _columns(self) -> Mapping[str, Sequence[str]]:
-        """Return the columns of each file, or of files with the same columns."""
-
-    @property
-    @abstractmethod
-    def _partitions(self) -> list[str]:
-        """Return the columns given by names of folders, as in year=2024/."""
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-        every = (name for names in self._columns.values() for name in names)
-        return (*dict.fromkeys(every), *self._partitions)
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column does not exist, or is missing from some of the files."""
-        check_known(names, self.names)
-        for name in names:
-            if name not in self._partitions:
-                check_in_every_file(name, self._columns)
-
-
-@dataclass(frozen=True, eq=False)
-class ParquetFiles(FileSource):
-    """Parquet files; a column gets a type that fits the values of all files."""
-
-    def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:  # noqa: ARG002
-        """Return all columns, which keep their types."""
-        return [(name, "") for name in self.names]
-
-    def select(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the query for columns called c_0, c_1, ..., in their types."""
-        called = [quoted(self._called.get(name, name)) for name, _ in columns]
-        return f"SELECT {self._typed(columns, called)} FROM {self._reader}"
-
-    @property
-    def _reader(self) -> str:
-        return f"read_parquet({listed(self.files.patterns)}, union_by_name = true)"
-
-    @cached_property
-    def _columns(self) -> dict[str, list[str]]:
-        schema = f"parquet_schema({listed(self.files.patterns)})"
-        query = f"SELECT file_name, name, num_children FROM {schema}"
-        columns: dict[str, list[str]] = {}
-        inner = 0  # parts of a column that are to come
-        for file, name, children in self._rows(query):
-            if file not in columns:
-                columns[file] = []
-            elif inner:
-                inner += (children or 0) - 1
-            else:
-                columns[file].append(name)
-                inner = children or 0
-        for file, names in columns.items():
-            check_distinct_names(f"{file} has", names)
-        return columns
-
-    @cached_property
-    def _partitions(self) -> list[str]:
-        if not self.files.has_partitions:
-            return []
-        own = {name for names in self._columns.values() for name in names}
-        return [name for name in self._all_columns if name not in own]
-
-    @cached_property
-    def _all_columns(self) -> list[str]:
-        """Return what DuckDB calls the columns."""
-        return self._columns_read_by(self._reader)
-
-    @cached_property
-    def _called(self) -> dict[str, str]:
-        """Return what DuckDB calls columns that differ by case alone."""
-        if len({name.lower() for name in self.names}) == len(self.names):
-            return {}
-        return dict(zip(self.names, self._all_columns, strict=False))
+    duckdb = load_duckdb()
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return RelationSource(source, "the relation")
+    frame = nw.from_native(source, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    connection = connect()
+    try:
+        connection.register("calibrant_frame", nw.to_native(frame, pass_through=True))
+    except duckdb.Error:
+        if isinstance(frame, nw.DataFrame) and find_spec("pyarrow") is None:
+            raise MissingDependencyError(
+                "DuckDB needs pyarrow to read this data frame; install it with: pip "
+                "install pyarrow, or pass ",
+                Setting("engine", "memory"),
+                ".",
+            ) from None
+        raise SourceError(
+            f"source must be a path, a data frame or a relation; got "
+            f"{type(source).__name__}."
+        ) from None
+    relation = connection.table("calibrant_frame")
+    names = tuple(frame.columns) if isinstance(frame, nw.DataFrame) else ()
+    return RelationSource(relation, "the data frame", connection, names)
 
 
 def check_known(names: Sequence[str], known: Sequence[str]) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,14 +18,12 @@ from calibrant.engines.aggregation_sql import (
     labels_of_type,
     source_columns,
 )
-from calibrant.engines.files import FileSet, check_in_every_file, check_no_lists
-from calibrant.engines.groups import plain_keys
+from calibrant.engines.files import FileSet, check_no_lists
 from calibrant.engines.row_checks import check_some_numbers
-from calibrant.engines.text_files import read_header
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -49,16 +46,10 @@ WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
 
 @dataclass(frozen=True, eq=False)
 class SparkTable:
-    """Rows of a Spark data frame, which errors call `display_name`.
-
-    Of text files, `text` has every column as the text that it is, and `columns` the
-    names of those of each file.
-    """
+    """Rows of a Spark data frame, which errors call `display_name`."""
 
     frame: Any
     display_name: str = "the Spark data frame"
-    text: Any = None
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,10 +62,9 @@ class SparkTable:
         return self.names
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column does not exist, or is missing from some of the files."""
+        """Raise where a column does not exist."""
         for name in names:
             self.dtype_example(name)
-            check_in_every_file(name, self.columns)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column."""
@@ -112,10 +102,7 @@ class SparkTable:
                 run=self._run,
                 display_name=self.display_name,
             )
-            cells = query.cells()
-        if self.text is None:
-            return cells
-        return replace(cells, groups=plain_keys(cells.groups))
+            return query.cells()
 
     def _run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return the columns of a query's result."""
@@ -140,12 +127,8 @@ class SparkTable:
             number=lambda name: _column(name).cast("double"),
             label_code=partial(self._code, spec),
         )
-        rows = self.frame
-        if self.text is not None:  # values of groups stay text
-            kinds = {k: v for k, v in self.frame.dtypes if k not in spec.by}
-            rows = _cast(self.text, kinds)
         name = f"calibrant_{secrets.token_hex(6)}"
-        rows.select(*chosen).createOrReplaceTempView(name)
+        self.frame.select(*chosen).createOrReplaceTempView(name)
         try:
             yield name
         finally:
@@ -164,15 +147,16 @@ class SparkTable:
 
 
 def open_spark(source: Any) -> SparkTable:
-    """Open a Spark data frame, or files by the session that is running."""
+    """Open a Spark data frame, or Parquet files by the session that is running."""
     load_functions()
-    if not isinstance(source, FileSet):
-        if not hasattr(source, "sparkSession"):
-            raise SourceError(
-                f"the spark engine reads Spark data frames and files; got "
-                f"{type(source).__name__}."
-            )
+    if hasattr(source, "sparkSession"):
         return SparkTable(source)
+    if not isinstance(source, FileSet) or source.kind != "parquet":
+        what = source if isinstance(source, FileSet) else type(source).__name__
+        raise SourceError(
+            f"the spark engine reads Spark data frames and Parquet files; got {what}. "
+            "Read other files by Spark, and pass the data frame."
+        )
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
@@ -181,57 +165,8 @@ def open_spark(source: Any) -> SparkTable:
             "the spark engine needs a running session to read files; start one by "
             "SparkSession.builder.getOrCreate()."
         )
-    paths, name = list(source.paths), str(source)
-    with reading(name):
-        if source.kind == "parquet":
-            return SparkTable(session.read.parquet(*paths), name)
-        if source.kind in ("json", "records"):
-            whole = source.kind == "records"
-            return SparkTable(session.read.json(paths, multiLine=whole), name)
-        return _of_text(session.read, source)
-
-
-def _of_text(reader: Any, files: FileSet) -> SparkTable:
-    """Return CSV or TSV files as one table, with columns matched by name."""
-    separator = files.separator
-    columns = {path: read_header(Path(path), separator)[0] for path in files.paths}
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for path, names in columns.items():
-        alike.setdefault(tuple(names), []).append(path)
-    reads = [
-        partial(reader.csv, paths, header=True, sep=separator)
-        for paths in alike.values()
-    ]
-    text = reduce(
-        lambda one, other: one.unionByName(other, allowMissingColumns=True),
-        [read(inferSchema=False) for read in reads],
-    )
-    guessed = _common_kinds([dict(read(inferSchema=True).dtypes) for read in reads])
-    return SparkTable(_cast(text, guessed), str(files), text, columns)
-
-
-def _common_kinds(guessed: Sequence[dict[str, str]]) -> dict[str, str]:
-    """Return types that fit the values of all files; days are text, as in memory."""
-    common: dict[str, str] = {}
-    for name in dict.fromkeys(name for kinds in guessed for name in kinds):
-        own = {kinds[name] for kinds in guessed if name in kinds}
-        if len(own) > 1 and all(KINDS.get(kind, "O")[0] in "iuf" for kind in own):
-            own = {"double"}
-        if len(own) == 1 and own <= KINDS.keys():
-            common[name] = own.pop()
-    return common
-
-
-def _cast(frame: Any, kinds: dict[str, str]) -> Any:
-    """Return a data frame with some of its columns as another type."""
-    return frame.select(
-        *(
-            _column(name).cast(kinds[name]).alias(name)
-            if name in kinds
-            else _column(name)
-            for name in frame.columns
-        )
-    )
+    with reading(str(source)):
+        return SparkTable(session.read.parquet(*source.paths), str(source))
 
 
 def _column(name: str) -> Any:

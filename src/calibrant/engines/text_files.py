@@ -33,14 +33,13 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["?", "i8", "f8", "U1"]
 """NumPy's word for true and false, whole numbers, numbers, text."""
 BLANKS = " \t\n\r\v\f"
-WHOLE = "[+-]?(0|[1-9][0-9]{0,17})"
-"""Whole numbers that fit into 64 bits."""
-CODE = "[+-]?0[0-9]{1,17}"
-"""Whole numbers that lose digits as such, 007."""
-LONG = r"[+-]?(0[0-9]+\..*|[0-9]{19,})"
-"""Other numbers that may lose digits."""
-FIRST_ROWS, FIRST_SIZE = 1000, 2**20
-"""So many rows, or characters, of a text file are looked at for a guess."""
+NUMBERS = {
+    "whole": "[+-]?(0|[1-9][0-9]{0,17})",  # fits into 64 bits
+    "code": "[+-]?0[0-9]{1,17}",  # loses digits as a whole number, 007
+    "long": r"[+-]?(0[0-9]+\..*|[0-9]{19,})",  # other numbers that may lose digits
+}
+"""Kinds of numbers that matter; others are "number", and else there is "truth"
+(true or false) and "text"."""
 DAMAGED = (csv.Error, OSError, EOFError, zlib.error)
 """What damaged files raise, packed or not."""
 NOT_UTF_8 = re.compile("[\ud800-\udfff]")
@@ -106,18 +105,6 @@ def read_header(path: Path, separator: str) -> tuple[list[str], int]:
         if names:
             return names, skipped
     raise SourceError(f"{path} has no rows.")
-
-
-def read_first_rows(path: Path, separator: str) -> list[list[str]]:
-    """Return the first rows of a text file below its header."""
-    rows: list[list[str]] = []
-    size = 0
-    for fields in filter(None, _fields(path, separator)):
-        rows.append(fields)
-        size += sum(map(len, fields))
-        if len(rows) > FIRST_ROWS or size > FIRST_SIZE:
-            break
-    return rows[1:]
 
 
 def _fields(path: Path, separator: str) -> Iterator[list[str]]:
@@ -203,54 +190,40 @@ def _records(content: bytes, separator: str) -> Iterator[tuple[int, str, list[st
         read.clear()
 
 
-@dataclass(frozen=True)
-class ValueCounts:
-    """How many values of a column are what."""
+def kind_of(classes: set[str]) -> Kind:
+    """Return what a column contains; numbers, where it contains nothing.
 
-    text: int = 0
-    truth: int = 0  # text that says true or false
-    whole: int = 0
-    code: int = 0  # whole numbers that lose digits as such
-    number: int = 0
-    long: int = 0  # other numbers that may lose digits
+    >>> kind_of({"whole", "number"}), kind_of({"whole", "text"}), kind_of({"truth"})
+    ('f8', 'U1', '?')
+    """
+    if "text" in classes or ("truth" in classes and len(classes) > 1):
+        return "U1"
+    if "truth" in classes:
+        return "?"
+    return "i8" if classes and classes <= {"whole", "code"} else "f8"
 
-    @property
-    def kind(self) -> Kind:
-        """Return what the column contains; numbers, where it contains nothing.
 
-        >>> ValueCounts(whole=2, number=1).kind, ValueCounts(whole=2, text=1).kind
-        ('f8', 'U1')
-        """
-        numbers = self.whole + self.code + self.number + self.long
-        if self.text or (self.truth and numbers):
-            return "U1"
-        if self.truth:
-            return "?"
-        return "i8" if numbers and not self.number + self.long else "f8"
-
-    @property
-    def kind_kept(self) -> Kind:
-        """Return the type in which no value loses anything."""
-        return "U1" if self.code or self.long or self == ValueCounts() else self.kind
+def kind_kept(classes: set[str]) -> Kind:
+    """Return the type in which no value of a column loses anything."""
+    return "U1" if classes & {"code", "long"} or not classes else kind_of(classes)
 
 
 def class_sql(token: str, number: str) -> str:
-    """Return DuckDB's expression for what a value is, as in `ValueCounts`.
+    """Return DuckDB's expression for what a value is; NULL where it is missing.
 
     `token` is the value as text; `number` as a number, NULL where it is not one.
     """
     blanks = f"'{BLANKS}'"
-
-    def matches(pattern: str) -> str:
-        return rf"REGEXP_FULL_MATCH({token}, '\s*{pattern}\s*')"
-
+    numbers = " ".join(
+        rf"WHEN REGEXP_FULL_MATCH({token}, '\s*{pattern}\s*') THEN '{name}'"
+        for name, pattern in NUMBERS.items()
+    )
     return f"""
         CASE WHEN ({number}) IS NULL THEN
             CASE WHEN TRIM({token}, {blanks}) = '' OR {token} IS NULL THEN NULL
             WHEN LOWER(TRIM({token}, {blanks})) IN ('true', 'false') THEN 'truth'
             ELSE 'text' END
-        WHEN {matches(WHOLE)} THEN 'whole' WHEN {matches(CODE)} THEN 'code'
-        WHEN {matches(LONG)} THEN 'long' ELSE 'number' END"""
+        {numbers} ELSE 'number' END"""
 
 
 def truth_sql(token: str) -> str:
@@ -259,20 +232,18 @@ def truth_sql(token: str) -> str:
     return f"CASE LOWER(TRIM({token}, '{BLANKS}')) {cases} END"
 
 
-def value_counts(column: Any) -> ValueCounts:
-    """Return what the values of a polars column of text are."""
+def _classes(column: Any) -> set[str]:
+    """Return what there is among the values of a polars column of text."""
     pl = load_polars("reading text files")
     text = column.str.strip_chars(BLANKS)
     text = text.filter(text != "")
     is_number = text.cast(pl.Float64, strict=False).is_not_null()
     numbers, others = text.filter(is_number), text.filter(~is_number)
-    truth = int(others.str.to_lowercase().is_in(["true", "false"]).sum())
-    whole, code, long = (
-        int(numbers.str.contains(f"^{pattern}$").sum())
-        for pattern in (WHOLE, CODE, LONG)
-    )
-    rest = len(numbers) - whole - code - long
-    return ValueCounts(len(others) - truth, truth, whole, code, rest, long)
+    truth = others.str.to_lowercase().is_in(["true", "false"])
+    which = {n: numbers.str.contains(f"^{own}$") for n, own in NUMBERS.items()}
+    rest = ~(which["whole"] | which["code"] | which["long"])
+    which |= {"truth": truth, "text": ~truth, "number": rest}
+    return {name for name, rows in which.items() if rows.any()}
 
 
 def _as_kind(column: Any, kind: Kind) -> Any:
@@ -290,7 +261,7 @@ def _as_kind(column: Any, kind: Kind) -> Any:
 
 def typed_column(column: Any) -> Any:
     """Return a polars column of text in the type that its values have."""
-    return _as_kind(column, value_counts(column).kind)
+    return _as_kind(column, kind_of(_classes(column)))
 
 
 def typed_frame(frame: Any) -> Any:
@@ -300,5 +271,5 @@ def typed_frame(frame: Any) -> Any:
     >>> typed_frame(pl.DataFrame({"id": ["007"], "p": ["0.50"]})).rows()
     [('007', 0.5)]
     """
-    kept = (_as_kind(column, value_counts(column).kind_kept) for column in frame)
+    kept = (_as_kind(column, kind_kept(_classes(column))) for column in frame)
     return frame.with_columns(*kept)
