@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from calibrant.cli.output import Format
-
+Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
+"""How results are printed."""
 MethodName = Annotated[
     str, typer.Option(metavar="METHOD", help="See 'calibrant methods'.")
 ]
