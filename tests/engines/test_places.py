@@ -15,10 +15,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.engines.duckdb_sources import Source
 from calibrant.engines.files import find_files
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import engine_of_files, open_source
+from calibrant.engines.sql_tables import SqlTable
 from calibrant.exceptions import (
     DroppedRowsWarning,
     MissingDependencyError,
@@ -46,7 +46,7 @@ def test_a_pattern_a_folder_and_a_list_mean_the_same(rows, lake):
     )
     files = sorted(lake.iterdir())
     for source in (f"{lake}/*.parquet", lake / "part-?.parquet", lake, files):
-        assert isinstance(open_source(source), Source)
+        assert isinstance(open_source(source), SqlTable)
         found = (
             cb.Predictions.from_table(source, **WANTED)
             .aggregate()
@@ -71,7 +71,7 @@ def test_folders_of_partitions_give_columns(rows, tmp_path):
 def test_engines_by_the_kind_of_source(row_file, rows):
     assert isinstance(open_source(row_file), MemoryTable)
     assert isinstance(open_source(rows), MemoryTable)
-    assert isinstance(open_source(duckdb.read_parquet(str(row_file))), Source)
+    assert isinstance(open_source(duckdb.read_parquet(str(row_file))), SqlTable)
     files = find_files(row_file)
     assert engine_of_files(files) == "memory"
     assert engine_of_files(files, max_size=1000) == "duckdb"

@@ -25,7 +25,8 @@ from calibrant.engines.aggregation_sql import (
 )
 from calibrant.engines.cells import AggregatedCells, CellOrigin, exact_columns
 from calibrant.engines.groups import key_values, numbered_keys
-from calibrant.engines.row_checks import RowFaults, check_dropped, sql_row_checks
+from calibrant.engines.row_checks import check_dropped
+from calibrant.engines.sql_row_checks import RowFaults, sql_row_checks
 from calibrant.exceptions import (
     DROP_ROWS,
     EmptyInputError,
@@ -37,15 +38,14 @@ from calibrant.exceptions import (
 from calibrant.numerics.cell_grid import cell_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector
     from calibrant.engines.aggregation_spec import AggregationSpec
-    from calibrant.engines.aggregation_sql import Dialect
     from calibrant.engines.groups import Keys
-    from calibrant.engines.row_checks import Reasons, SqlRowChecks
+    from calibrant.engines.row_checks import Reasons
+    from calibrant.engines.sql_row_checks import SqlRowChecks
+    from calibrant.engines.sql_tables import TypedRows
 
 Columns: TypeAlias = "dict[str, NDArray[Any]]"
 Part: TypeAlias = tuple[list[list[Any]], Columns]
@@ -103,27 +103,28 @@ def event_numbers(columns: Columns) -> NDArray[Any]:
     return np.asarray(columns.get("event", np.zeros(len(columns["n_rows"]), np.int64)))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class AggregationQuery:
-    """Queries over the rows of a table, which they call `source`.
+    """Queries over the rows of a table."""
 
-    `run` returns the columns of a query's result, `dtype_example` an empty array of the
-    type of a column; errors call the table `display_name`. If some rows are invalid,
-    `on_invalid` is called before anything is said about them.
-    """
+    rows: TypedRows
 
-    spec: AggregationSpec
-    source: str
-    dtype_example: Callable[[str], NDArray[Any]]
-    dialect: Dialect
-    run: Callable[[str], Columns]
-    display_name: str
-    on_invalid: Callable[[], None] | None = None
+    @property
+    def spec(self) -> AggregationSpec:
+        """Return what is to be aggregated."""
+        return self.rows.spec
+
+    @cached_property
+    def source(self) -> str:
+        """Return what queries call the rows."""
+        return self.rows.source_query()
 
     @cached_property
     def rules(self) -> SqlRowChecks:
         """Return what every row must meet."""
-        types = {name: self.dtype_example(name).dtype for name in self.spec.columns}
+        types = {
+            name: self.rows.dtype_example(name).dtype for name in self.spec.columns
+        }
         precision = {name: precision_of(dtype) for name, dtype in types.items()}
         return sql_row_checks(self.spec, precision)
 
@@ -150,10 +151,11 @@ class AggregationQuery:
 
     def _aggregated(self, *, clip: bool = False) -> GridResult:
         fault = self.rules.fault_sql()
-        query = aggregation_sql(self.spec, self.source, fault, self.dialect, clip=clip)
+        dialect = self.rows.source.dialect
+        query = aggregation_sql(self.spec, self.source, fault, dialect, clip=clip)
         if self.spec.cluster is None:
-            return GridResult(self.run(query))
-        result = GridResult(self.run(f"{query} LIMIT {MAX_OF_CLUSTERS + 1}"))
+            return GridResult(self.rows.run(query))
+        result = GridResult(self.rows.run(f"{query} LIMIT {MAX_OF_CLUSTERS + 1}"))
         self._check_clusters(result)
         return result
 
@@ -162,9 +164,9 @@ class AggregationQuery:
         name = f"column {self.spec.cluster!r}"
         if len(result["cell"]) > MAX_OF_CLUSTERS:
             raise OptionError(
-                f"{self.display_name}: {name} has too many clusters to keep apart; the "
-                "rows have more than "
-                f"{MAX_OF_CLUSTERS:,} combinations of cluster and cell of predictions. "
+                f"{self.rows.source.display_name}: {name} has too many clusters to "
+                f"keep apart; the rows have more than {MAX_OF_CLUSTERS:,} combinations "
+                "of cluster and cell of predictions. "
                 "Pass whole clusters, chosen at random, that have fewer rows together."
             )
         last = group_columns(self.spec)[-1]
@@ -180,13 +182,13 @@ class AggregationQuery:
         """Return why rows are dropped; raise where they may not be."""
         if not n_invalid:
             return {}
-        if self.on_invalid is not None:
-            self.on_invalid()
-        faults = RowFaults.count(self.rules, self.run, self.source)
+        self.rows.check_guess()
+        faults = RowFaults.count(self.rules, self.rows.run, self.source)
         if self.spec.bad_rows == "error":
             faults.raise_first()
             raise InputError(
-                f"{self.display_name}: {n_invalid:,} rows cannot be used; pass ",
+                f"{self.rows.source.display_name}: {n_invalid:,} rows cannot be used; "
+                "pass ",
                 Setting("bad_rows", "drop"),
                 ".",
             )
@@ -215,7 +217,7 @@ class AggregationQuery:
             return no_weight(rows, name=f"column {self.spec.weight!r}")
         none = f"none of its {invalid:,} rows can be used"
         return EmptyInputError.of(
-            self.display_name,
+            self.rows.source.display_name,
             "must have at least one row that can be used",
             none if invalid else "it has no rows",
         )
@@ -255,8 +257,9 @@ class AggregationQuery:
     def _distinct(self, small: set[tuple[Any, ...]], hashes: list[int] | None) -> Part:
         """Return the distinct rows of small groups; without hashes, of all."""
         fault = self.rules.fault_sql()
-        query = distinct_sql(self.spec, self.source, fault, self.dialect, groups=hashes)
-        columns = self.run(query)
+        dialect = self.rows.source.dialect
+        query = distinct_sql(self.spec, self.source, fault, dialect, groups=hashes)
+        columns = self.rows.run(query)
         used = np.ones(len(columns["n_rows"]), dtype=bool)
         if hashes is not None:  # other groups may have the same hash
             keys, group = self._numbered(columns, used)

@@ -12,14 +12,14 @@ from calibrant.engines.aggregation_sql import number
 from calibrant.engines.duckdb_files import open_files
 from calibrant.engines.duckdb_sources import literal, quoted
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
-from calibrant.engines.row_checks import RowFaults, prediction_rules
+from calibrant.engines.sql_row_checks import RowFaults, prediction_rules
 from calibrant.exceptions import InputError, OptionError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from calibrant.engines.duckdb_files import FileSource
+    from calibrant.engines.duckdb_files import FileTable
     from calibrant.engines.files import FileSet
 
 NO_PROBABILITY = "no probability"
@@ -93,7 +93,7 @@ def apply_in_duckdb(
     return Applied(rows, empty, outside)
 
 
-def _count(source: FileSource, column: str, condition: str) -> int:
+def _count(source: FileTable, column: str, condition: str) -> int:
     """Return in how many rows a condition on the column, c_0, is true."""
     query = f"SELECT COUNT(*) AS n FROM ({source.select([(column, 'f8')])})"
     return int(source.run(f"{query} WHERE {condition}")["n"][0])
@@ -115,7 +115,7 @@ def _check_distinct_ignoring_case(names: list[str]) -> None:
             )
 
 
-def _write(source: FileSource, query: str, path: Path) -> int:
+def _write(source: FileTable, query: str, path: Path) -> int:
     """Write the rows of a query and return how many there are."""
     suffix = path.suffix.lower()
     options = "FORMAT parquet"
@@ -132,7 +132,7 @@ def _known(value: str) -> str:
 
 
 def _raise_no_probability(
-    source: FileSource, column: str, *, allow_missing: bool
+    source: FileTable, column: str, *, allow_missing: bool
 ) -> None:
     """Raise the error about predictions that are not probabilities."""
     kinds = source.kinds([column])

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calibrant.engines.duckdb_sources import (
-    Source,
-    check_known,
+    DuckDBTable,
     connect,
     listed,
     numbered,
@@ -43,7 +42,7 @@ LINE_SIZE = 2**21
 VALUE_SIZE = 40
 
 
-def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> FileSource:
+def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> FileTable:
     """Open files by a connection of our own."""
     if files.kind == "parquet":
         return ParquetFiles(connect(), files)
@@ -51,7 +50,7 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> FileSource:
 
 
 @dataclass(frozen=True, eq=False)
-class FileSource(Source):
+class FileTable(DuckDBTable):
     """Files, several of them as one table with the columns of all."""
 
     connection: Any
@@ -97,14 +96,14 @@ class FileSource(Source):
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist, or is missing from some of the files."""
-        check_known(names, self.names)
+        super().check_columns(names)
         for name in names:
             if name not in self._partitions:
                 check_in_every_file(name, self._columns)
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetFiles(FileSource):
+class ParquetFiles(FileTable):
     """Parquet files; a column gets a type that fits the values of all files."""
 
     def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:  # noqa: ARG002
@@ -167,7 +166,7 @@ class Header(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SeparatedFiles(FileSource):
+class SeparatedFiles(FileTable):
     """CSV or TSV files; with `leave_out`, lines that are not rows are left out."""
 
     leave_out: bool = False

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from calibrant.engines.aggregation_spec import BadRows
-    from calibrant.engines.duckdb_sources import Source
-    from calibrant.engines.spark import SparkTable
+    from calibrant.engines.sql_tables import SqlTable
 
-    SqlTable: TypeAlias = Source | SparkTable
     Table: TypeAlias = MemoryTable | SqlTable
 
 Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
