@@ -17,7 +17,8 @@ from calibrant.calibrators.map_warnings import (
     warn_if_many_outside,
     warn_if_outside,
 )
-from calibrant.cli.data_options import check_not_source, split_list
+from calibrant.cli.data_options import check_not_source
+from calibrant.cli.options import split_list
 from calibrant.core.array_types import Scale
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.core.parameters import check_choice

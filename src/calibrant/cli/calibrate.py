@@ -11,12 +11,8 @@ import typer
 
 from calibrant.calibrators.map_warnings import warn_if_upside_down
 from calibrant.cli import options
-from calibrant.cli.data_options import (
-    DataOptions,
-    check_not_source,
-    split_list,
-    takes_predictions,
-)
+from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
+from calibrant.cli.options import split_list
 from calibrant.cli.progress import progress_bar
 from calibrant.core.array_types import Scale
 from calibrant.core.defaults import DEFAULT_REPAIR

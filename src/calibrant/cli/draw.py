@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -11,12 +9,8 @@ import typer
 
 from calibrant.__about__ import __version__
 from calibrant.cli import options
-from calibrant.cli.data_options import (
-    DataOptions,
-    check_not_source,
-    named_list,
-    takes_predictions,
-)
+from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
+from calibrant.cli.options import named_list
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import (
     end_if_failed,
@@ -252,13 +246,3 @@ def demo(
     with progress_bar("writing the report"):
         Report.from_predictions(preds).save(page)
     typer.echo(f"wrote {page}", err=True)
-    _open_on_desktop(page)
-
-
-def _open_on_desktop(page: Path) -> None:
-    """Open a page in the browser where a person sits in front of a screen."""
-    desktop = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ
-    if desktop and sys.stdout.isatty():
-        import webbrowser
-
-        webbrowser.open(page.resolve().as_uri())

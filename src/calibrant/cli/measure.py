@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.data_options import (
-    DataOptions,
-    check_not_source,
-    named_list,
-    takes_predictions,
-)
+from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
 from calibrant.cli.draw import check_figure_path, write_figure
-from calibrant.cli.options import Format
+from calibrant.cli.options import Format, named_list
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import (
     check_gate,

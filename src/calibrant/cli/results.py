@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from calibrant.cli.data_options import named_list
-from calibrant.cli.options import FailBy, Format
+from calibrant.cli.options import FailBy, Format, named_list
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.row_rules import PERCENT

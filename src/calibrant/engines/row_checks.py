@@ -146,16 +146,9 @@ def drop_invalid_rows(
         return _numbers(column) if name in numbers and _is_text(column) else column
 
     ends = np.cumsum([size for _, size in table.parts])[:-1]
-    sizes = [int(part.sum()) for part in np.split(usable, ends)]
-    parts = zip(table.parts, sizes, strict=False)
-    kept = replace(
-        table,
-        read=read,
-        read_keys=lambda name: table.keys(name)[usable],
-        lines_left_out=0,
-        parts=tuple((name, size) for (name, _), size in parts),
-    )
-    return kept, reasons
+    sizes = (int(part.sum()) for part in np.split(usable, ends))
+    parts = tuple((n, size) for (n, _), size in zip(table.parts, sizes, strict=False))
+    return replace(table.take(usable), read=read, parts=parts), reasons
 
 
 def _check_same_length(table: MemoryTable, specs: Iterable[AggregationSpec]) -> None:

@@ -388,15 +388,8 @@ class RowPredictions(Store):
             model=None,
             id=(),
         )
-        table, rows = self.table, self._rows(model)
-        part = replace(
-            table,
-            read=lambda name: table.column(name)[rows],
-            read_keys=lambda name: table.keys(name)[rows],
-            parts=(),
-        )
-        kept = (columns,)
-        return RowPredictions(part, single, kept, self.of_arrays).validated()
+        part = self.table.take(self._rows(model))
+        return RowPredictions(part, single, (columns,), self.of_arrays).validated()
 
     def _groups_of(self, model: str) -> list[Group]:
         """Return the groups of rows of a model; one of all rows without columns."""
