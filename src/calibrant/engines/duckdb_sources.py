@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from abc import abstractmethod
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.engines.aggregation_sql import Dialect, Event, number
-from calibrant.engines.files import check_no_lists
+from calibrant.engines.files import WRONG_ENCODING, check_no_lists
 from calibrant.engines.sql_tables import KEY, SqlTable
 from calibrant.exceptions import MissingDependencyError, Setting, SourceError
 
@@ -34,6 +35,8 @@ KINDS = {
     **dict.fromkeys(["UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"], "u8"),
 }
 """NumPy's word for each type; decimals count as doubles, all else as objects."""
+BAD_LINE = re.compile(r"CSV Error on Line: (\d+)")
+BAD_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 BITS = 17
 """Of the numbers of cells, and one for nothing."""
 SETTINGS = {
@@ -226,10 +229,25 @@ def reading(display_name: str) -> Iterator[None]:
     try:
         yield
     except load_duckdb().Error as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise SourceError(
-            f"{display_name} cannot be read: {'; '.join(lines[:3])}"
-        ) from None
+        fault = _describe_fault(str(error))
+        raise SourceError(f"{display_name} cannot be read: {fault}") from None
+
+
+def _describe_fault(message: str) -> str:
+    """Return what is wrong with a line of a text file, or DuckDB's own words."""
+    line, fields = BAD_LINE.search(message), BAD_WIDTH.search(message)
+    if line and "not utf-8" in message:
+        return f"line {line[1]} {WRONG_ENCODING}"
+    if line and fields:
+        width, count = map(int, fields.groups())
+        has = "more than " if count > width else ""
+        fewer = min(count, width)
+        word = "field" if fewer == 1 else "fields"
+        return f"line {line[1]} has {has}{fewer} {word}, the header has {width}"
+    if line and "unterminated quote" in message:
+        return f"line {line[1]} has a quote that does not end"
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return "; ".join(lines[:3]).rstrip(".")
 
 
 def load_duckdb() -> ModuleType:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-import re
 import zlib
-from dataclasses import dataclass
-from io import StringIO
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from calibrant.engines.files import (
-    WRONG_ENCODING,
+    FileSet,
     check_distinct_names,
     is_stream,
     load_polars,
@@ -28,7 +27,6 @@ from calibrant.exceptions import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 Kind: TypeAlias = Literal["?", "i8", "f8", "U1"]
 """NumPy's word for true and false, whole numbers, numbers, text."""
@@ -42,8 +40,6 @@ NUMBERS = {
 (true or false) and "text"."""
 DAMAGED = (csv.Error, OSError, EOFError, zlib.error)
 """What damaged files raise, packed or not."""
-NOT_UTF_8 = re.compile("[\ud800-\udfff]")
-"""What bytes become that are not UTF-8."""
 
 
 def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]:
@@ -51,29 +47,53 @@ def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]
 
     Without `leave_out`, lines that are not rows raise an error.
     """
+    if not is_stream(path):
+        return _read(path, path, separator, leave_out=leave_out)
+    with NamedTemporaryFile(suffix=path.suffix) as copy:  # it may be read twice
+        copy.write(path.read_bytes())
+        copy.flush()
+        return _read(Path(copy.name), path, separator, leave_out=leave_out)
+
+
+def _read(
+    file: Path, path: Path, separator: str, *, leave_out: bool
+) -> tuple[Any, int]:
+    """Return the rows of a file, which errors call `path`, and the number of others."""
     pl = load_polars("reading text files")
-    source: Path | bytes = path.read_bytes() if is_stream(path) else path
-    if path.suffix == ".gz":  # unlike polars, Python notices archives that were cut
-        source = read_content(path)
+    # Unlike polars, Python notices archives that were cut.
+    source = read_content(file) if file.suffix == ".gz" else file
     try:
         frame = _parsed(path, source, separator)
     except pl.exceptions.PolarsError:
-        frame = None
-    if frame is not None and (frame.width == 1 or not frame[:, -1].null_count()):
+        return _read_by_duckdb(file, path, separator, leave_out=leave_out)
+    if frame.width == 1 or not frame[:, -1].null_count():
         return frame, 0
-    content = source if isinstance(source, bytes) else read_content(path)
-    if frame is not None and has_all_fields(
-        content, separator, fields=frame.width, lines=frame.height + 1
+    if has_all_fields(
+        read_content(file), separator, fields=frame.width, lines=frame.height + 1
     ):
         return frame, 0
-    lines = whole_lines(content, separator)
-    if lines.left_out and (lines.unsure or not leave_out):
-        header = lines.text.partition("\n")[0]
-        raise unreadable(path, lines.first_fault, header)
-    frame = _parsed(path, lines.text.encode(), separator)
-    if frame.height != lines.rows:
-        raise unreadable(path, "it is unclear where rows end; check the quotes")
-    return frame, lines.left_out
+    return _read_by_duckdb(file, path, separator, leave_out=leave_out)
+
+
+def _read_by_duckdb(
+    file: Path, path: Path, separator: str, *, leave_out: bool
+) -> tuple[Any, int]:
+    """Return what `_read` does, where polars is not sure which lines are rows."""
+    from calibrant.engines.duckdb_files import SeparatedFiles
+    from calibrant.engines.duckdb_sources import connect
+
+    pl = load_polars("reading text files")
+    kind = "csv" if separator == "," else "tsv"
+    files = FileSet((str(file),), kind, (str(path),))
+    table = SeparatedFiles(connect(), files, leave_out)
+    names, _ = read_header(file, separator)
+    try:
+        columns = table.run(table.select([(name, "U1") for name in names]))
+    except SourceError as error:
+        fault = str(error).partition("cannot be read: ")[2]
+        raise unreadable(path, fault, separator.join(names)) from None
+    text = (pl.Series(values.tolist(), dtype=pl.String) for values in columns.values())
+    return pl.DataFrame(dict(zip(names, text, strict=True))), table.lines_left_out()
 
 
 def _parsed(path: Path, source: Path | bytes, separator: str) -> Any:
@@ -126,68 +146,6 @@ def has_all_fields(content: bytes, separator: str, *, fields: int, lines: int) -
     """
     expected = (fields - 1) * lines
     return b'"' not in content and content.count(separator.encode()) == expected
-
-
-@dataclass(frozen=True)
-class WholeLines:
-    """The header of a text file and the lines that are rows.
-
-    `left_out` lines are not rows, apart from empty ones; `first_fault` says what is
-    wrong with the first of them. It is `unsure` what they are where quotes may hide
-    where they end, or text is not UTF-8.
-    """
-
-    text: str
-    rows: int
-    left_out: int = 0
-    first_fault: str = ""
-    unsure: bool = False
-
-
-def whole_lines(content: bytes, separator: str) -> WholeLines:
-    r"""Return the lines that are rows.
-
-    >>> lines = whole_lines(b"a,b\n1,2\n\n3\n", ",")
-    >>> lines.text, lines.first_fault
-    ('a,b\n1,2\n', 'line 4 has 1 field, the header has 2')
-    """
-    kept: list[str] = []
-    faults: list[str] = []
-    width, unsure = 0, False
-    for number, text, fields in _records(content, separator):
-        if not fields and width != 1:
-            continue
-        width = width or len(fields)
-        if NOT_UTF_8.search(text):
-            return WholeLines("", 0, 1, f"line {number} {WRONG_ENCODING}", unsure=True)
-        if len(fields) == width + 1 and text.rstrip("\r\n").endswith(separator):
-            kept.append(text.rstrip("\r\n")[:-1] + "\n")
-        elif fields and len(fields) != width:
-            count = f"{len(fields)} field" + ("s" if len(fields) > 1 else "")
-            faults.append(f"line {number} has {count}, the header has {width}")
-            unsure |= '"' in text
-        else:
-            kept.append(text)
-    first = faults[0] if faults else ""
-    return WholeLines("".join(kept), len(kept) - 1, len(faults), first, unsure)
-
-
-def _records(content: bytes, separator: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the number of the first line of each record, its text and its fields."""
-    read: list[str] = []
-
-    def lines() -> Iterator[str]:
-        text = content.decode("utf-8-sig", errors="surrogateescape")
-        for line in StringIO(text, newline=""):
-            read.append(line)
-            yield line
-
-    reader = csv.reader(lines(), delimiter=separator)
-    first = 1
-    for fields in reader:
-        yield first, "".join(read), fields
-        first = reader.line_num + 1
-        read.clear()
 
 
 def kind_of(classes: set[str]) -> Kind:
