@@ -284,7 +284,7 @@ def test_an_interrupt_during_imports_ends_with_130(module):
 
 
 def test_progress_that_cannot_be_told_stops_nothing(monkeypatch):
-    from calibrant.cli.progress import progress_bar
+    from calibrant.cli.process import progress_bar
 
     class Full:
         def isatty(self):

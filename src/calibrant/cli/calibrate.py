@@ -13,7 +13,7 @@ from calibrant.calibrators.map_warnings import warn_if_upside_down
 from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
 from calibrant.cli.options import split_list
-from calibrant.cli.progress import progress_bar
+from calibrant.cli.process import progress_bar
 from calibrant.core.array_types import Scale
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.output_files import MAP, check_named
@@ -163,7 +163,7 @@ def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:
         raise OptionError(
             "--p must be given once, with one column or the columns of all "
             f"classes; it was given {given} times. Columns are: "
-            f"{', '.join(table.all_names)}."
+            f"{', '.join(table.names)}."
         )
     (model,) = models_of_table(table, {"": split_list(data.p[0])}, InputSpec())
     return tuple(model.columns)

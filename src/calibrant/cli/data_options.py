@@ -199,7 +199,7 @@ class DataOptions:
         if not self.y or not self.p:
             raise OptionError(
                 "--y must name the column of labels and --p the columns of "
-                f"probabilities. Columns are: {', '.join(table.all_names)}."
+                f"probabilities. Columns are: {', '.join(table.names)}."
             )
         label = label_columns(table.names, self.y)
         first = label if isinstance(label, str) else next(iter(label.values()))

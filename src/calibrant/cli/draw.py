@@ -11,7 +11,7 @@ from calibrant.__about__ import __version__
 from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
 from calibrant.cli.options import named_list
-from calibrant.cli.progress import progress_bar
+from calibrant.cli.process import progress_bar
 from calibrant.cli.results import (
     end_if_failed,
     findings_failing,

@@ -12,7 +12,7 @@ from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
 from calibrant.cli.draw import check_figure_path, write_figure
 from calibrant.cli.options import Format, named_list
-from calibrant.cli.progress import progress_bar
+from calibrant.cli.process import progress_bar
 from calibrant.cli.results import (
     check_gate,
     end_if_failed,

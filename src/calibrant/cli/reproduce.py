@@ -12,7 +12,7 @@ import typer
 
 from calibrant.cli.draw import check_figure_path, write_figure
 from calibrant.cli.options import split_list
-from calibrant.cli.progress import progress_bar
+from calibrant.cli.process import progress_bar
 from calibrant.cli.results import print_frame
 from calibrant.core.output_files import atomic_write
 from calibrant.core.parameters import check_choice

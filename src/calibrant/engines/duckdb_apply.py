@@ -57,7 +57,7 @@ def apply_in_duckdb(
             f"{out}: the duckdb engine can only write .csv, .tsv and .parquet."
         )
     source = open_files(files)
-    names = source.all_names
+    names = source.names
     source.check_columns([column])
     if name in names:
         raise OptionError(f"{files} already has a column {name!r}; choose another.")

@@ -70,10 +70,6 @@ class FileTable(DuckDBTable):
             rows: list[tuple[Any, ...]] = self._query(query).fetchall()
         return rows
 
-    def _columns_read_by(self, reader: str) -> list[str]:
-        """Return what DuckDB calls the columns that a reader reads."""
-        return [name for name, *_ in self._rows(f"DESCRIBE SELECT * FROM {reader}")]
-
     @abstractmethod
     def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:
         """Return all columns, and the kinds in which no value loses anything."""
@@ -84,9 +80,9 @@ class FileTable(DuckDBTable):
         """Return the columns of each file, or of files with the same columns."""
 
     @property
-    @abstractmethod
     def _partitions(self) -> list[str]:
         """Return the columns given by names of folders, as in year=2024/."""
+        return []
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -147,7 +143,8 @@ class ParquetFiles(FileTable):
     @cached_property
     def _all_columns(self) -> list[str]:
         """Return what DuckDB calls the columns."""
-        return self._columns_read_by(self._reader)
+        described = self._rows(f"DESCRIBE SELECT * FROM {self._reader}")
+        return [name for name, *_ in described]
 
     @cached_property
     def _called(self) -> dict[str, str]:
@@ -248,7 +245,6 @@ class SeparatedFiles(FileTable):
         parts = []
         for header in self._headers:
             own = {name: f"k_{place}" for place, name in enumerate(header.names)}
-            own |= {n: f"CAST({quoted(n)} AS VARCHAR)" for n in self._partitions}
             columns = [own.get(name, "CAST(NULL AS VARCHAR)") for name in names]
             parts.append(f"SELECT {numbered(columns)} FROM {self._reader(header)}")
         return " UNION ALL ".join(parts)
@@ -284,13 +280,6 @@ class SeparatedFiles(FileTable):
     @property
     def _columns(self) -> dict[str, list[str]]:
         return {header.paths[0]: header.names for header in self._headers}
-
-    @cached_property
-    def _partitions(self) -> list[str]:
-        if not self.files.has_partitions:
-            return []
-        first = self._headers[0]
-        return self._columns_read_by(self._reader(first))[len(first.names) :]
 
 
 def _number(token: str) -> str:

@@ -78,8 +78,6 @@ def equal_values(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float6
 def compared_columns(name: str) -> list[str]:
     """Return the two columns that a name with == compares; else none.
 
-    Examples
-    --------
     >>> compared_columns("answer == truth"), compared_columns("correct")
     (['answer', 'truth'], [])
     """
@@ -113,11 +111,6 @@ class MemoryTable:
             row -= size
         several = len(self.parts) > 1
         return f"row {row} of {self.parts[-1][0]}" if several else f"row {row}"
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-        return self.names
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist."""

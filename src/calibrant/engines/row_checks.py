@@ -33,15 +33,13 @@ from calibrant.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Scale
     from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
     from calibrant.engines.memory import MemoryTable
-
-    Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
 
 Reasons: TypeAlias = dict[str, int]
 """How many rows cannot be used, by the first reason that each has."""

@@ -58,11 +58,6 @@ class SqlTable(ABC):
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
 
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-        return self.names
-
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist, or is missing from some of the files."""
         unknown = set(names).difference(self.names)
