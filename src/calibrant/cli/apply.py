@@ -105,6 +105,10 @@ def apply(
     from calibrant.maps.stored import load_columns, load_map, load_range, load_scale
 
     chosen: Any = check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
+    if out.suffix.lower() == ".npz":
+        check_named(out, ROWS)
+    else:
+        check_writable(out)
     files = find_files(source)
     if files.kind == "arrays":
         _check_npz(files, out)
@@ -144,7 +148,6 @@ def _check_npz(files: FileSet, out: Path) -> None:
         raise OptionError(
             f"--out must end in .npz, since {files} contains arrays; got {str(out)!r}."
         )
-    check_named(out, ROWS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,8 @@
-"""Which rows of a table in memory are invalid, and how many may be dropped."""
+"""Which rows are invalid, the error or the reason, and how many may be dropped.
+
+Engines find invalid rows by SQL (`sql_row_checks`). Why they are invalid is told here,
+by the same rules as for tables in memory.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import check_single_labels, is_missing
+from calibrant.core.probabilities import row_sum_remedy
 from calibrant.core.row_rules import (
     BINARY_LABEL,
     FINITE,
@@ -18,7 +23,9 @@ from calibrant.core.row_rules import (
     NOT_NEGATIVE,
     ROW_SUM_TOLERANCE,
     RULES,
+    RowRule,
     ValueSummary,
+    class_label,
     in_range,
     precision_of,
     sums_to_one,
@@ -27,6 +34,7 @@ from calibrant.core.wording import MEASURE_WORDING, shown
 from calibrant.exceptions import (
     DroppedRowsError,
     InputError,
+    ProbabilityRangeError,
     ScaleError,
     Setting,
     Text,
@@ -88,6 +96,85 @@ def check_dropped(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class RowFault:
+    """Rows that break a rule."""
+
+    rule: RowRule
+    where: str  # what reasons call the columns
+    bad: BoolVector
+    columns: str  # what errors call them
+    value: Any  # what is wrong in the first such row
+    remedy: Text | None = None  # what to do, if not what the rule says
+
+    @classmethod
+    def of(
+        cls,
+        rule: RowRule,
+        columns: str,
+        bad: BoolVector,
+        values: NDArray[Any],
+        remedy: Text | None = None,
+    ) -> RowFault:
+        """Return the fault of some values."""
+        value = values[int(np.argmax(bad))] if values.size else None
+        return cls(rule, columns, bad, columns, value, remedy)
+
+    @property
+    def reason(self) -> str:
+        """Return why the rows are dropped."""
+        return self.rule.reason_in(self.where)
+
+
+def count_reasons(
+    faults: Iterable[RowFault], counts: NDArray[Any]
+) -> tuple[Reasons, BoolVector]:
+    """Return how many rows have which fault first, and which have none.
+
+    `counts` says how many rows each row stands for.
+    """
+    usable = np.ones(counts.size, dtype=bool)
+    reasons: Reasons = {}
+    for fault in faults:
+        number = int(counts[usable & fault.bad].sum())
+        if number:
+            reasons[fault.reason] = reasons.get(fault.reason, 0) + number
+        usable &= ~fault.bad
+    return reasons, usable
+
+
+def raise_first(
+    faults: Iterable[RowFault],
+    ranges: Iterable[ScaleEvidence],
+    counts: NDArray[Any],
+    *,
+    invalid: int,
+    total: int,
+    droppable: bool = True,
+) -> None:
+    """Raise the error of the first fault that rows of an engine have.
+
+    Or, before that, the one about predictions that look like another scale. Rows have
+    no numbers to name, so it says how many of the `total` there are and shows one. Of
+    more than a million `invalid` rows, not all may be known.
+    """
+    at_least = "at least " if counts.sum() < invalid else ""
+    remedies = {one.name: one.remedy for one in ranges}
+    for one in ranges:
+        spread = one.spread
+        if spread.are_many_outside() or spread.is_clearly_other(one.scale):
+            raise one.error()
+    for fault in faults:
+        number = int(counts[fault.bad].sum())
+        if number:
+            how_many = f"{at_least}{number:,} of {total:,} rows differ"
+            what = f"{how_many}, one is {shown(fault.value)}"
+            out_of_range = fault.rule.error is ProbabilityRangeError
+            remedy = remedies[fault.where] if out_of_range else fault.remedy
+            error = fault.rule.broken(fault.columns, what, remedy, value=fault.value)
+            raise error.suggest_dropping() if droppable else error
+
+
 @dataclass(frozen=True)
 class ScaleEvidence:
     """The predictions of a model at a glance, and the range that they must keep to."""
@@ -121,16 +208,10 @@ def drop_invalid_rows(
     are about the same rows, which must be usable for all of them.
     """
     ranges: list[ScaleEvidence] = []
-    faults = [fault for one in specs for fault in _faults(table, one, ranges)]
-    if len({bad.size for _, bad in faults}) > 1:
+    faults = [fault for one in specs for fault in row_faults(table, one, ranges)]
+    if len({fault.bad.size for fault in faults}) > 1:
         _check_same_length(table, specs)
-    usable = np.ones(faults[0][1].size, dtype=bool)
-    reasons: Reasons = {}
-    for reason, bad in faults:
-        count = int(np.count_nonzero(usable & bad))
-        if count:
-            reasons[reason] = reasons.get(reason, 0) + count
-        usable &= ~bad
+    reasons, usable = count_reasons(faults, np.ones(faults[0].bad.size, dtype=int))
     if table.lines_left_out:
         reasons[LINES_REASON] = table.lines_left_out
     total = usable.size + table.lines_left_out
@@ -159,64 +240,82 @@ def _check_same_length(table: MemoryTable, specs: Iterable[AggregationSpec]) -> 
     check_same_length(**{f"column {name!r}": table.column(name) for name in every})
 
 
-def _faults(
-    table: MemoryTable, spec: AggregationSpec, ranges: list[ScaleEvidence]
-) -> Iterator[tuple[str, BoolVector]]:
-    """Give each reason not to use rows, and which have it, in the order of engines.
+def row_faults(
+    table: MemoryTable,
+    spec: AggregationSpec,
+    ranges: list[ScaleEvidence],
+    counts: NDArray[Any] | None = None,
+) -> Iterator[RowFault]:
+    """Give the faults of rows in order; those without bad rows, too.
 
-    What predictions that are out of range look like is added to `ranges`.
+    What predictions that are out of range look like is added to `ranges`; `counts` says
+    how many rows each row stands for.
     """
     for model in spec.models:
-        yield from _prediction_faults(table, model, ranges)
+        yield from prediction_faults(table, model, ranges, counts)
     for model in spec.models:
         if model.labels and model.scale != "logit":
-            prob = RULES[model.scale].to_prob(_scores(table, model))
-            off = np.abs(prob.sum(axis=1) - 1.0) > ROW_SUM_TOLERANCE
-            yield sums_to_one(model.scale).reason_in(str(model)), off
+            rule = RULES[model.scale]
+            total = rule.to_prob(_scores(table, model)).sum(axis=1)
+            yield RowFault.of(
+                sums_to_one(model.scale),
+                str(model),
+                np.abs(total - 1.0) > ROW_SUM_TOLERANCE,
+                total * rule.unit,
+                row_sum_remedy(MEASURE_WORDING),
+            )
     yield from _label_faults(table.column(spec.y), spec)
     if spec.weight is not None:
-        column = f"column {spec.weight!r}"
-        weight = _numbers(table.column(spec.weight))
-        yield FINITE.reason_in(column), ~np.isfinite(weight)
-        yield NOT_NEGATIVE.reason_in(column), weight < 0.0
+        column, weight = f"column {spec.weight!r}", _numbers(table.column(spec.weight))
+        yield RowFault.of(FINITE, column, ~np.isfinite(weight), weight)
+        yield RowFault.of(NOT_NEGATIVE, column, weight < 0.0, weight)
     if spec.cluster is not None:
-        clusters = table.keys(spec.cluster).tolist()
-        without = np.array([is_missing(value) for value in clusters], dtype=bool)
-        yield HAS_CLUSTER.reason_in(f"column {spec.cluster!r}"), without
+        keys = table.keys(spec.cluster)
+        without = np.array([is_missing(value) for value in keys.tolist()], dtype=bool)
+        yield RowFault.of(HAS_CLUSTER, f"column {spec.cluster!r}", without, keys)
 
 
 def _scores(table: MemoryTable, model: ModelColumns) -> FloatMatrix:
     return np.stack([_numbers(table.column(name)) for name in model.columns], axis=1)
 
 
-def _prediction_faults(
-    table: MemoryTable, model: ModelColumns, ranges: list[ScaleEvidence]
-) -> Iterator[tuple[str, BoolVector]]:
+def prediction_faults(
+    table: MemoryTable,
+    model: ModelColumns,
+    ranges: list[ScaleEvidence],
+    counts: NDArray[Any] | None = None,
+) -> Iterator[RowFault]:
+    """Give the faults of the predictions of a model, as `row_faults` does."""
     scores, scale = _scores(table, model), model.scale
+
+    def fault(rule: RowRule, which: BoolVector) -> RowFault:
+        bad = np.asarray(which.any(axis=1))
+        row, column = divmod(int(np.argmax(which)), which.shape[1])
+        value = scores[row, column] if scores.size else None
+        name = f"column {model.columns[column]!r}"
+        return RowFault(rule, str(model), bad, name, value)
+
     for name in model.columns:
-        text, example = _text_without_number(table.column(name))
+        column = table.column(name)
+        text, example = _text_without_number(column)
         if text.any():
             way = " (remove the percent sign)" if _is_percentage(example) else ""
-            such = f"such as {shown(example)}{way}"
-            yield f"not numbers, {such}, in column {name!r}", text
+            such = f"not numbers, such as {shown(example)}{way},"
+            rule = RowRule(InputError, "must contain numbers", such)
+            yield RowFault.of(rule, f"column {name!r}", text, column)
     missing: BoolVector = ~np.isfinite(scores)
     if scale == "logprob":  # minus infinity is a probability of 0
         missing &= scores != RULES[scale].low
-    yield FINITE.reason_in(str(model)), _in_row(missing)
+    yield fault(FINITE, missing)
     if scale == "logit":
         return
     precision = max(precision_of(table.column(name).dtype) for name in model.columns)
     low, high = ends = RULES[scale].ends(precision)
     outside = (scores < low) | (scores > high)
     if outside.any():
-        ranges.append(
-            ScaleEvidence(str(model), scale, ends, ValueSummary.of(scores, ends))
-        )
-    yield in_range(scale).reason_in(str(model)), _in_row(outside)
-
-
-def _in_row(which: BoolVector) -> BoolVector:
-    return np.asarray(which.any(axis=1))
+        summary = ValueSummary.of(scores, ends, counts)
+        ranges.append(ScaleEvidence(str(model), scale, ends, summary))
+    yield fault(in_range(scale), outside)
 
 
 def _wants_numbers(spec: AggregationSpec) -> bool:
@@ -230,25 +329,24 @@ def _is_text(column: NDArray[Any]) -> bool:
     return column.dtype.kind == "U"
 
 
-def _label_faults(
-    label: NDArray[Any], spec: AggregationSpec
-) -> Iterator[tuple[str, BoolVector]]:
+def _label_faults(label: NDArray[Any], spec: AggregationSpec) -> Iterator[RowFault]:
     column = f"column {spec.y!r}"
+    remedy = (*MEASURE_WORDING.two_labels, " ", *MEASURE_WORDING.several_labels)
     check_single_labels(label, name=column)
     if _wants_numbers(spec) and _is_text(label):
-        yield BINARY_LABEL.reason_in(column), _text_without_number(label)[0]
+        text = _text_without_number(label)[0]
+        yield RowFault.of(BINARY_LABEL, column, text, label, remedy)
         label = _numbers(label)
     if label.dtype.kind in "fO":
         missing = np.array([is_missing(value) for value in label.tolist()], bool)
-        yield HAS_LABEL.reason_in(column), missing
-    known: set[Any] | None = None
-    if spec.models[0].labels:
-        known = set.intersection(*(set(model.labels) for model in spec.models))
-    elif spec.pos_label is None:
-        known = {0, 1}
-    if known is not None:
-        unknown = [value not in known for value in label.tolist()]
-        yield BINARY_LABEL.reason_in(column), np.array(unknown, dtype=bool)
+        yield RowFault.of(HAS_LABEL, column, missing, label)
+    rules = [(class_label(model.labels), set(model.labels)) for model in spec.models]
+    if _wants_numbers(spec):
+        rules = [(BINARY_LABEL, {0, 1})]
+    for rule, known in rules if spec.pos_label is None else ():
+        unknown = np.array([value not in known for value in label.tolist()], dtype=bool)
+        own = remedy if rule is BINARY_LABEL else None
+        yield RowFault.of(rule, column, unknown, label, own)
 
 
 def _text_without_number(column: NDArray[Any]) -> tuple[BoolVector, Any]:

@@ -109,7 +109,7 @@ class SparkTable(SqlTable):
         for place, (name, declared) in enumerate(frame.dtypes):
             kind: Any = np.int64 if name in WHOLE else np.float64
             numbers = KINDS.get(declared, "O")[0] in "fi"
-            if not numbers or name.startswith(("by_", "other_")):
+            if not numbers or name.startswith(("by_", "other_", "label")):
                 kind = object
             columns[name] = np.array([row[place] for row in rows], dtype=kind)
         return columns

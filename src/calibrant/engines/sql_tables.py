@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.core.row_rules import BINARY_LABEL, MAX_LISTED, list_values
+from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.engines.aggregation_sql import code, labels_of_type, number
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.row_checks import LINES_REASON, check_dropped
-from calibrant.engines.sql_row_checks import check_some_numbers
 from calibrant.exceptions import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class TypedRows:
         """Go once through the rows and return their cells."""
         spec = self.spec
         try:
-            check_some_numbers(self, spec, numbers_as_text=spec.bad_rows == "drop")
+            _check_some_numbers(self, spec, numbers_as_text=spec.bad_rows == "drop")
         except InputError:  # about a file that may not be what it seems
             if self.sure:
                 raise
@@ -216,3 +217,38 @@ class TypedRows:
         ]
         other = f"WHEN {label} IS NOT NULL THEN {number(-1 if several else 0)}"
         return f"CASE {' '.join([*known, other])} END"
+
+
+def _check_some_numbers(
+    table: TypedRows,
+    spec: AggregationSpec,
+    *,
+    numbers_as_text: bool = False,
+) -> None:
+    """Raise where a column of numbers is none, or labels need to be named.
+
+    With `numbers_as_text`, text will do that may hold numbers.
+    """
+    known = "biufU" if numbers_as_text else "biuf"
+    weights = [] if spec.weight is None else [spec.weight]
+    for name in [*spec.columns, *weights]:
+        kind = table.dtype_example(name).dtype
+        if kind.kind not in known:
+            raise InputError.of(
+                f"column {name!r}",
+                "must contain numbers",
+                f"it contains {'text' if kind.kind == 'U' else kind}",
+                ("Convert the values to numbers, or choose another column.",),
+            )
+    binary = not spec.models[0].labels and spec.pos_label is None
+    if binary and table.dtype_example(spec.y).dtype.kind not in "biuf":
+        values = table.distinct(spec.y, MAX_LISTED + 1)
+        if numbers_as_text and not {"0", "1"}.isdisjoint(map(str, values)):
+            return
+        more = " and more" if len(values) > MAX_LISTED else ""
+        two = len(values) <= 2  # noqa: PLR2004
+        raise BINARY_LABEL.broken(
+            f"column {spec.y!r}",
+            f"the distinct values are {list_values(values[:MAX_LISTED])}{more}",
+            MEASURE_WORDING.two_labels if two else MEASURE_WORDING.several_labels,
+        )
