@@ -101,24 +101,31 @@ class RowFault:
     """Rows that break a rule."""
 
     rule: RowRule
+    bad: BoolVector  # which rows
     where: str  # what reasons call the columns
-    bad: BoolVector
-    columns: str  # what errors call them
-    value: Any  # what is wrong in the first such row
+    # what errors are about: the first column, which rows are bad there, and its values
+    column: str
+    there: BoolVector
+    values: NDArray[Any]
     remedy: Text | None = None  # what to do, if not what the rule says
 
     @classmethod
     def of(
         cls,
         rule: RowRule,
-        columns: str,
+        column: str,
         bad: BoolVector,
         values: NDArray[Any],
         remedy: Text | None = None,
     ) -> RowFault:
-        """Return the fault of some values."""
-        value = values[int(np.argmax(bad))] if values.size else None
-        return cls(rule, columns, bad, columns, value, remedy)
+        """Return the fault of the values of a single column."""
+        return cls(rule, bad, column, column, bad, values, remedy)
+
+    @property
+    def example(self) -> Any:
+        """Return the least of the wrong values, None where all are missing."""
+        wrong = (v for v in self.values[self.there].tolist() if not is_missing(v))
+        return min(wrong, key=lambda v: (type(v).__name__, v), default=None)
 
     @property
     def reason(self) -> str:
@@ -165,13 +172,13 @@ def raise_first(
         if spread.are_many_outside() or spread.is_clearly_other(one.scale):
             raise one.error()
     for fault in faults:
-        number = int(counts[fault.bad].sum())
+        number, value = int(counts[fault.there].sum()), fault.example
         if number:
             how_many = f"{at_least}{number:,} of {total:,} rows differ"
-            what = f"{how_many}, one is {shown(fault.value)}"
+            what = f"{how_many}, one is {shown(value)}"
             out_of_range = fault.rule.error is ProbabilityRangeError
             remedy = remedies[fault.where] if out_of_range else fault.remedy
-            error = fault.rule.broken(fault.columns, what, remedy, value=fault.value)
+            error = fault.rule.broken(fault.column, what, remedy, value=value)
             raise error.suggest_dropping() if droppable else error
 
 
@@ -289,11 +296,10 @@ def prediction_faults(
     scores, scale = _scores(table, model), model.scale
 
     def fault(rule: RowRule, which: BoolVector) -> RowFault:
-        bad = np.asarray(which.any(axis=1))
-        row, column = divmod(int(np.argmax(which)), which.shape[1])
-        value = scores[row, column] if scores.size else None
-        name = f"column {model.columns[column]!r}"
-        return RowFault(rule, str(model), bad, name, value)
+        bad, first = np.asarray(which.any(axis=1)), int(which.any(axis=0).argmax())
+        name = f"column {model.columns[first]!r}"
+        own = which[:, first], scores[:, first]
+        return RowFault(rule, bad, str(model), name, *own)
 
     for name in model.columns:
         column = table.column(name)
