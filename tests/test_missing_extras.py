@@ -50,7 +50,7 @@ def test_reading_files_names_the_data_extra(monkeypatch):
 
 @pytest.mark.parametrize(
     ("engine", "package", "extra"),
-    [("duckdb", "duckdb", "data"), ("spark", "pyspark.sql.functions", "spark")],
+    [("duckdb", "duckdb", "data"), ("spark", "pyspark", "spark")],
 )
 def test_engines_name_their_extra(monkeypatch, engine, package, extra):
     monkeypatch.setitem(sys.modules, package, None)

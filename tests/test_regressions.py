@@ -238,7 +238,7 @@ def test_many_groups_are_read_once():
 
 
 def test_results_with_dates_are_json(capsys):
-    from calibrant.cli.output import print_frame
+    from calibrant.cli.results import print_frame
 
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
     print_frame({"day": days, "value": np.array([0.5, np.nan])}, "json")

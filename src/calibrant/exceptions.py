@@ -1,33 +1,4 @@
-"""What can go wrong, as a tree.
-
-CalibrantError
-├── InputError (also a ValueError): the data cannot be used
-│   ├── EmptyInputError
-│   ├── ShapeError
-│   ├── LengthMismatchError
-│   ├── MissingValueError
-│   ├── ProbabilityRangeError
-│   │   └── ScaleError: predictions look like logits, percentages, ...
-│   ├── RowSumError
-│   ├── DroppedRowsError: more invalid rows than may be dropped
-│   ├── LabelError
-│   └── WeightError
-├── OptionError (also a ValueError): a parameter has a value that it cannot have
-│   ├── UnknownNameError: a method, class or column of that name does not exist
-│   └── TooFewRowsError: more bins than rows
-├── MapFormatError (also a ValueError): a stored map is damaged or not ours
-├── SourceError (also a ValueError): a file cannot be read as a table
-└── MissingDependencyError (also an ImportError): an extra is not installed
-
-CalibrantWarning (a UserWarning)
-├── SmallSampleWarning: too few rows for the numbers to mean much
-├── DroppedRowsWarning: invalid rows were dropped, as requested
-├── MissingGroupWarning: some rows have no value of their group
-├── LabelWarning: two columns that were compared are never equal
-├── FewerPiecesWarning: the data cannot support as many pieces as asked for
-├── FewerDiagramsWarning: a figure cannot show all classes or groups
-└── FailedCellsWarning: methods raised errors in some cells of an experiment
-"""
+"""What can go wrong: errors are a `CalibrantError`, warnings a `CalibrantWarning`."""
 
 from __future__ import annotations
 

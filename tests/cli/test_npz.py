@@ -116,9 +116,10 @@ def test_npy_files_are_the_arrays_of_an_npz_file(run):
     )
     fit = ("--method", "temperature", "--scale", "logit", "--out", "map.json")
     assert run("calibrate", "z.npy", "y.npy", *ONE, *fit)[0] == 0
-    code, out, err = run("apply", "map.json", "z.npy", "--p", "z", "--out", "o.parquet")
+    code, out, err = run("apply", "map.json", "z.npy", "--p", "z", "--out", "o.npz")
     assert code == 0, err
-    assert "400 rows, new z_0_calibrated" in out
+    assert "400 rows, new z_calibrated" in out
+    assert set(stored("o.npz")) == {"z", "z_calibrated"}
 
 
 @pytest.mark.usefixtures("folder")
@@ -221,25 +222,6 @@ def test_a_map_is_applied_to_a_matrix(run, folder):
         np.testing.assert_array_equal(found[name], values)
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_matrix_becomes_a_table_if_asked(run, folder, kind):
-    rng = np.random.default_rng(2)
-    z = rng.normal(size=(30, K))
-    np.savez(folder / "new.npz", z=z, y=rng.integers(0, K, 30), y_val=np.arange(7))
-    map_ = fitted(run)
-    out = folder / f"o.{kind}"
-    code, told, err = run("apply", "map.json", "new.npz", "--p", "z", "--out", out)
-    assert code == 0, err
-    assert "new z_0_calibrated, z_1_calibrated" in told
-    assert "not copied, because they have a different number of rows: y_val" in err
-    frame = {"csv": pl.read_csv, "parquet": pl.read_parquet}[kind](out)
-    assert frame.columns == [
-        *(f"z_{k}" for k in range(K)), "y", *(f"z_{k}_calibrated" for k in range(K))
-    ]  # fmt: skip
-    found = frame.select(pl.col("^z_._calibrated$")).to_numpy()
-    np.testing.assert_allclose(found, map_.transform(z), rtol=1e-12)
-
-
 def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
     p = np.linspace(0.01, 0.99, 100)
     y = (np.arange(100) % 3 == 0).astype(int)
@@ -258,6 +240,10 @@ def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
         (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "is named twice"),
         (("m.npz", "good.npz", "--p", "z", "--out", "o.npz"), "at a time"),
         (("m.npz", "--p", "z", "--out", "o.npz", "--engine", "duckdb"), "in memory"),
+        (
+            ("m.npz", "--p", "z", "--out", "o.csv"),
+            "--out must end in .npz, since m.npz",
+        ),
         (("m.npz", "--p", "q", "--out", "o.npz"), "unknown column 'q'"),
         (
             ("m.npz", "--p", "z", "--suffix", "", "--out", "o.npz"),

@@ -2,7 +2,7 @@ import io
 import sys
 import time
 
-from calibrant.cli.progress import progress_bar
+from calibrant.cli.process import progress_bar
 
 
 class Terminal(io.StringIO):

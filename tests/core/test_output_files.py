@@ -284,9 +284,3 @@ def test_arrays_beside_predictions_overwrite_no_other_kind(run, tmp_path):
     content = (tmp_path / "a-map.json").read_bytes()
     out.write_bytes(content)
     is_refused(run(*command), out, content)
-    table = (*command[:-1], tmp_path / "out.csv")
-    code, _, err = run(*table)
-    assert code == 0
-    assert (
-        "not copied, because they have a different number of rows: temperature" in err
-    )

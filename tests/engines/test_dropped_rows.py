@@ -48,7 +48,7 @@ def saved(frame, folder, kind):
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("by", ["town", "year", ["town", "year"]])
-def test_groups_of_the_rows_that_are_left(frame, tmp_path, engine, kind, by):
+def test_groups_of_the_rows_that_are_left(frame, tmp_path, local_engine, kind, by):
     columns = {"y": "y", "p": "p", "by": by}
     options = {"methods": "ew5", "confidence": None}
     columns |= {"weight": "w"}
@@ -58,7 +58,9 @@ def test_groups_of_the_rows_that_are_left(frame, tmp_path, engine, kind, by):
     path = saved(frame, tmp_path, kind)
     with pytest.warns(DroppedRowsWarning, match="4 of 400 rows"):
         found = cb.evaluate(
-            cb.Predictions.from_table(path, engine=engine, bad_rows="drop", **columns),
+            cb.Predictions.from_table(
+                path, engine=local_engine, bad_rows="drop", **columns
+            ),
             **options,
         )
     assert found.frame().keys() == wanted.keys()

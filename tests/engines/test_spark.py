@@ -113,5 +113,5 @@ def test_files_that_cannot_be_read_end_in_our_error(spark, tmp_path):  # noqa: A
 
 
 def test_other_things_are_no_spark_sources(spark, rows):  # noqa: ARG001
-    with pytest.raises(SourceError, match="Spark data frames and files"):
+    with pytest.raises(SourceError, match="Spark data frames and Parquet files"):
         cb.Predictions.from_table(rows, y="y", p="p", engine="spark").aggregate()

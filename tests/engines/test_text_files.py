@@ -58,12 +58,14 @@ def test_groups_are_what_stands_in_the_file(
     assert found["n"].tolist() == [N // 2] * 2
 
 
-def test_groups_in_text_files_on_a_cluster(engine, p, y, tmp_path):
+def test_groups_of_codes_and_days(local_engine, p, y, tmp_path):
     codes = ["7", "007"] * (N // 2)
     days = ["2024-01-02", "2024-01-01"] * (N // 2)
     path = text_file(tmp_path / "rows.csv", "p,y,code,day", p, y, codes, days)
     found = (
-        cb.Predictions.from_table(path, y="y", p="p", by=["code", "day"], engine=engine)
+        cb.Predictions.from_table(
+            path, y="y", p="p", by=["code", "day"], engine=local_engine
+        )
         .aggregate()
         .store.cells
     )
@@ -197,15 +199,13 @@ def test_names_that_differ_by_case_are_not_written_by_duckdb(map_file, p, tmp_pa
     assert len(apply(map_file, path, tmp_path / "new.csv", "memory")) == N + 1
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
 def test_files_named_like_patterns_are_read(local_engine, suffix, p, y, tmp_path):
     frame = pl.DataFrame({"p": np.array(p, float), "y": np.array(y, int)})
     for name, part in (("a[1]*?", frame[:20]), ("a1xx", frame)):
         path = tmp_path / f"{name}.{suffix}"
         if suffix == "parquet":
             part.write_parquet(path)
-        elif suffix == "jsonl":
-            part.write_ndjson(path)
         else:
             part.write_csv(path, separator="\t" if suffix == "tsv" else ",")
     found = cb.Predictions.from_table(

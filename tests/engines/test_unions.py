@@ -24,11 +24,11 @@ def write_files(folder, labels=("0", "1")):
 
 @pytest.mark.parametrize("order", [("wide", "plain"), ("plain", "wide")])
 @pytest.mark.parametrize("labels", LABELS)
-def test_columns_are_found_by_name(engine, order, labels, tmp_path):
+def test_columns_are_found_by_name(local_engine, order, labels, tmp_path):
     write_files(tmp_path, LABELS[labels])
     paths = [tmp_path / f"{name}.csv" for name in order]
     found = (
-        cb.Predictions.from_table(paths, y="y", p="p", engine=engine)
+        cb.Predictions.from_table(paths, y="y", p="p", engine=local_engine)
         .aggregate()
         .store.cells
     )
@@ -37,11 +37,11 @@ def test_columns_are_found_by_name(engine, order, labels, tmp_path):
     assert (found.columns["rows"] == 2).all()
 
 
-def test_a_column_that_is_asked_for_must_be_in_every_file(engine, tmp_path):
+def test_a_column_that_is_asked_for_must_be_in_every_file(local_engine, tmp_path):
     write_files(tmp_path)
     with pytest.raises(SourceError, match=r"plain\.csv has no column 'note', which"):
         cb.Predictions.from_table(
-            f"{tmp_path}/*.csv", y="y", p="p", by="note", engine=engine
+            f"{tmp_path}/*.csv", y="y", p="p", by="note", engine=local_engine
         ).aggregate()
 
 

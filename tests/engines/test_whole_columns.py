@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.exceptions import InputError, LabelError
+from calibrant.exceptions import InputError, LabelError, OptionError
 
 N = 25_000
 FORMATS = ["csv", "tsv", "jsonl", "csv.gz"]
@@ -37,17 +37,34 @@ def late_rows(**last):
     return [*rows, rows[-1] | last]
 
 
-@pytest.fixture(params=FORMATS)
-def late_file(request, tmp_path):
+@pytest.fixture(
+    params=[
+        (engine, kind)
+        for kind in FORMATS
+        for engine in ("memory", "duckdb")
+        if (engine, kind) != ("duckdb", "jsonl")  # JSON is read in memory alone
+    ],
+    ids="-".join,
+)
+def reader(request):
+    """Return an engine, and a format that it reads."""
+    return request.param
+
+
+@pytest.fixture
+def late_engine(reader):
+    return reader[0]
+
+
+@pytest.fixture
+def late_file(reader, tmp_path):
     """Return what writes such a file in some format."""
-    return lambda **last: write_rows(
-        tmp_path / f"rows.{request.param}", late_rows(**last)
-    )
+    return lambda **last: write_rows(tmp_path / f"rows.{reader[1]}", late_rows(**last))
 
 
-def test_a_late_prediction_keeps_its_digits(local_engine, late_file):
+def test_a_late_prediction_keeps_its_digits(late_engine, late_file):
     found = (
-        cb.Predictions.from_table(late_file(p=0.3), y="y", p="p", engine=local_engine)
+        cb.Predictions.from_table(late_file(p=0.3), y="y", p="p", engine=late_engine)
         .aggregate()
         .store.cells
     )
@@ -55,42 +72,42 @@ def test_a_late_prediction_keeps_its_digits(local_engine, late_file):
     assert found.columns["rows"][1] == 1
 
 
-def test_a_late_weight_keeps_its_digits(local_engine, late_file):
+def test_a_late_weight_keeps_its_digits(late_engine, late_file):
     path = late_file(w=0.25)
     found = (
-        cb.Predictions.from_table(path, y="y", p="p", weight="w", engine=local_engine)
+        cb.Predictions.from_table(path, y="y", p="p", weight="w", engine=late_engine)
         .aggregate()
         .store.cells
     )
     assert found.columns["weight"].sum() == N + 0.25
 
 
-def test_a_late_label_that_is_none_is_refused(local_engine, late_file):
+def test_a_late_label_that_is_none_is_refused(late_engine, late_file):
     with pytest.raises(LabelError, match=r"binary labels, 0 and 1.*0\.6"):
         cb.Predictions.from_table(
-            late_file(y=0.6), y="y", p="p", engine=local_engine
+            late_file(y=0.6), y="y", p="p", engine=late_engine
         ).aggregate()
 
 
 @pytest.mark.parametrize("column", ["p", "w"])
-def test_late_text_is_no_number(local_engine, column, late_file):
+def test_late_text_is_no_number(late_engine, column, late_file):
     with pytest.raises(InputError, match=f"column '{column}' must contain numbers"):
         cb.Predictions.from_table(
-            late_file(**{column: "none"}), y="y", p="p", weight="w", engine=local_engine
+            late_file(**{column: "none"}), y="y", p="p", weight="w", engine=late_engine
         ).aggregate()
 
 
-def test_late_text_among_labels_is_listed(local_engine, late_file):
+def test_late_text_among_labels_is_listed(late_engine, late_file):
     with pytest.raises(LabelError, match=r"'maybe'"):
         cb.Predictions.from_table(
-            late_file(y="maybe"), y="y", p="p", engine=local_engine
+            late_file(y="maybe"), y="y", p="p", engine=late_engine
         ).aggregate()
 
 
-def test_late_text_among_groups_makes_all_of_them_text(local_engine, late_file):
+def test_late_text_among_groups_makes_all_of_them_text(late_engine, late_file):
     found = (
         cb.Predictions.from_table(
-            late_file(g="other"), y="y", p="p", by="g", engine=local_engine
+            late_file(g="other"), y="y", p="p", by="g", engine=late_engine
         )
         .aggregate()
         .store.cells
@@ -98,10 +115,10 @@ def test_late_text_among_groups_makes_all_of_them_text(local_engine, late_file):
     assert found.groups == (("0",), ("1",), ("2",), ("other",))
 
 
-def test_late_text_makes_all_labels_text(local_engine, late_file):
+def test_late_text_makes_all_labels_text(late_engine, late_file):
     """So that one of them is the event, as text and not as a number."""
     path = late_file(y="2b")
-    wanted = {"y": "y", "p": "p", "engine": local_engine}
+    wanted = {"y": "y", "p": "p", "engine": late_engine}
     options = {"methods": "ew2"}
     found = cb.evaluate(
         cb.Predictions.from_table(path, task="1", **wanted), confidence=None, **options
@@ -163,7 +180,10 @@ def test_what_is_no_number_is_none_in_any_engine(local_engine, text, tmp_path):
         ).aggregate()
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("local_engine", "kind"),
+    [("memory", "csv"), ("duckdb", "csv"), ("memory", "jsonl")],
+)
 def test_files_of_other_types_are_read_together(local_engine, kind, tmp_path):
     first = [{"y": i % 2, "p": i % 2, "g": "007"} for i in range(60)]
     second = [{"y": i % 2, "p": 0.25, "g": "x"} for i in range(60)]
@@ -231,11 +251,11 @@ def test_apply_gives_other_columns_a_type_that_holds_all(
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_apply_to_json_lines(local_engine, suffix, map_file, tmp_path):
+def test_apply_to_json_lines(suffix, map_file, tmp_path):
     rows = [{"p": 0, "n": 1, "day": "2024-01-01"}] * N
     rows = [*rows, {"p": 0.529, "n": 1.75, "day": "2024-01-02"}]
     path = write_rows(tmp_path / "rows.jsonl", rows)
-    out = apply(map_file, path, tmp_path / f"new.{suffix}", local_engine)
+    out = apply(map_file, path, tmp_path / f"new.{suffix}", "auto")
     read = pl.read_parquet if suffix == "parquet" else pl.read_csv
     new = read(out, **({} if suffix == "parquet" else {"infer_schema_length": None}))
     assert new.columns == ["p", "n", "day", "p_calibrated"]
@@ -246,16 +266,13 @@ def test_apply_to_json_lines(local_engine, suffix, map_file, tmp_path):
 def test_apply_keeps_lists_and_objects_of_json_lines(map_file, tmp_path):
     rows = [{"p": 0.5, "deep": {"a": [1, 2]}}, {"p": 0.25, "deep": {"a": [3]}}]
     path = write_rows(tmp_path / "rows.jsonl", rows)
-    found = [
-        pl.read_parquet(apply(map_file, path, tmp_path / f"{engine}.parquet", engine))
-        for engine in ("memory", "duckdb")
-    ]
-    assert found[0]["deep"].to_list() == found[1]["deep"].to_list()
-    assert found[1]["deep"].to_list() == [row["deep"] for row in rows]
+    found = pl.read_parquet(apply(map_file, path, tmp_path / "new.parquet", "auto"))
+    assert found["deep"].to_list() == [row["deep"] for row in rows]
+    with pytest.raises(OptionError, match="read in memory, not by the duckdb engine"):
+        apply(map_file, path, tmp_path / "new.parquet", "duckdb")
 
 
-def test_json_lines_with_many_columns_are_columns(local_engine, tmp_path):
-    """DuckDB alone would take so many columns for one of pairs."""
+def test_json_lines_with_many_columns_are_columns(tmp_path):
     rng = np.random.default_rng(3)
     prob = rng.dirichlet(np.ones(300), 40)
     rows = [
@@ -264,18 +281,16 @@ def test_json_lines_with_many_columns_are_columns(local_engine, tmp_path):
     ]
     path = write_rows(tmp_path / "rows.jsonl", rows)
     found = (
-        cb.Predictions.from_table(
-            path, y="y", p="c_*", task="confidence", engine=local_engine
-        )
+        cb.Predictions.from_table(path, y="y", p="c_*", task="confidence")
         .aggregate()
         .store.cells
     )
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 
-def test_columns_that_come_late_match_patterns(local_engine, tmp_path):
+def test_columns_that_come_late_match_patterns(tmp_path):
     """A model without values in the first rows is missing values, not a model."""
     rows = [{"y": i % 2, "m_a": 0.5} for i in range(N)]
     path = write_rows(tmp_path / "rows.jsonl", [*rows, rows[0] | {"m_b": 0.5}])
     with pytest.raises(cb.exceptions.MissingValueError, match="'m_b'"):
-        cb.Predictions.from_table(path, y="y", p="m_*", engine=local_engine).aggregate()
+        cb.Predictions.from_table(path, y="y", p="m_*").aggregate()

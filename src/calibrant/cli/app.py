@@ -1,4 +1,4 @@
-"""All commands."""
+"""All commands, and how they run."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from functools import cache
 from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from calibrant.__about__ import __version__
-from calibrant.cli.aggregate import aggregate
+from calibrant.cli import options
 from calibrant.cli.apply import apply
-from calibrant.cli.calibrate import calibrate
-from calibrant.cli.compare import compare
-from calibrant.cli.demo import demo
-from calibrant.cli.evaluate import evaluate
-from calibrant.cli.export import export
-from calibrant.cli.plot import plot
+from calibrant.cli.calibrate import calibrate, export
+from calibrant.cli.draw import demo, plot, report
+from calibrant.cli.measure import aggregate, compare, evaluate, summary
 from calibrant.cli.process import end_with
-from calibrant.cli.reference import methods, rule
-from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
-from calibrant.cli.summary import summary
+from calibrant.cli.results import print_frame
 from calibrant.core.wording import visible
 from calibrant.exceptions import Argument, CalibrantError, CalibrantWarning, Setting
 
@@ -36,6 +32,47 @@ def unwrapped(command: Callable[..., None]) -> str:
     """Return the help of a command, whose paragraphs are wrapped where it is shown."""
     paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(lines.split()) for lines in paragraphs)
+
+
+def methods(
+    output: options.Output = "table",
+) -> None:
+    """List the methods; the number in es15 and ew15 is the number of bins.
+
+    Multi-class methods calibrate all classes at once; evaluate takes them with --task
+    canonical. To calibrate several classes by a binary method, put "ovr-" (each class
+    against the rest) or "top-" (the top label) before its name.
+    """
+    from calibrant.calibrators.registry import EVALUATORS, METHODS
+
+    every = [*METHODS.values(), *EVALUATORS.values()]
+    print_frame(
+        {
+            "method": np.array([method.name for method in every]),
+            "kind": np.array([" or ".join(method.kinds) for method in every]),
+            "what": np.array([method.summary for method in every]),
+            "fitted by": np.array([method.loss for method in every]),
+        },
+        output,
+    )
+
+
+def rule(
+    code: Annotated[
+        str | None,
+        typer.Argument(
+            help="Code of the check, such as CAL004; without it, all checks."
+        ),
+    ] = None,
+) -> None:
+    """Explain a check: what it finds, why it matters, and what to do."""
+    from calibrant.checks.rule_texts import RULES, find_rule
+
+    if code is not None:
+        typer.echo(str(find_rule(code)))
+        return
+    for one in RULES:
+        typer.echo(f"{one.code}  {one.title}")
 
 
 app = typer.Typer(

@@ -17,7 +17,8 @@ from calibrant.calibrators.map_warnings import (
     warn_if_many_outside,
     warn_if_outside,
 )
-from calibrant.cli.data_options import check_not_source, split_list
+from calibrant.cli.data_options import check_not_source
+from calibrant.cli.options import split_list
 from calibrant.core.array_types import Scale
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.core.parameters import check_choice
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from calibrant.engines.files import FileSet
     from calibrant.engines.memory import MemoryTable
 
-NPZ = ".npz"
 MAX_NAMED = 5
 """How many new columns are named one by one."""
 
@@ -68,8 +68,8 @@ def apply(
     out: Annotated[
         Path,
         typer.Option(
-            help="File to write: .csv, .tsv, .parquet or .jsonl; for npz input also "
-            ".npz.",
+            help="File to write: .csv, .tsv, .parquet or .jsonl; for npz and npy "
+            "input .npz.",
         ),
     ],
     suffix: Annotated[
@@ -101,16 +101,21 @@ def apply(
     Whatever the scale of the predictions, probabilities from 0 to 1 are written.
     """
     from calibrant.engines.files import check_writable, find_files
+    from calibrant.engines.opening import check_engine
     from calibrant.maps.stored import load_columns, load_map, load_range, load_scale
 
-    if source[0].endswith(NPZ) and out.suffix.lower() == NPZ:
+    chosen: Any = check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
+    if out.suffix.lower() == ".npz":
         check_named(out, ROWS)
     else:
         check_writable(out)
-    check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
     files = find_files(source)
     if files.kind == "arrays":
-        _check_one_npz(files, engine)
+        _check_npz(files, out)
+    else:
+        check_writable(out)
+    if chosen == "duckdb":
+        check_engine(files, chosen)
     check_not_source(files, out)
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out must not be the map itself; choose another name.")
@@ -133,13 +138,16 @@ def apply(
     job.say_what_was_fitted()
 
 
-def _check_one_npz(files: FileSet, engine: str) -> None:
+def _check_npz(files: FileSet, out: Path) -> None:
+    """Raise unless one file of arrays becomes another one."""
     if len(files.paths) > 1:
         raise OptionError(
             f"a map is applied to one npz file at a time; got {len(files.paths)} files."
         )
-    if engine == "duckdb":
-        raise OptionError("npz files are read in memory; remove --engine.")
+    if out.suffix.lower() != ".npz":
+        raise OptionError(
+            f"--out must end in .npz, since {files} contains arrays; got {str(out)!r}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +236,7 @@ class Application:
         self._say_written(frame.height, list(new), _count_empty(calibrated))
 
     def to_npz(self, files: FileSet) -> None:
-        """Write the arrays of an npz file, as arrays or as columns of a table."""
+        """Write the arrays of an npz or npy file, and the calibrated ones."""
         from calibrant.engines.file_formats import add_arrays
         from calibrant.engines.memory import open_table
 
@@ -238,12 +246,7 @@ class Application:
         named = [f"{name}{self.suffix}" for name in model.named]
         arrays = [calibrated] if model.matrix else list(calibrated.T)
         _check_names_free(source, named, table.names)
-        if self.out.suffix.lower() == NPZ:
-            add_arrays(Path(source), dict(zip(named, arrays, strict=True)), self.out)
-        else:
-            new = self._new_columns(model, calibrated)
-            _write_arrays(table, new, len(calibrated), self.out)
-            named = list(new)
+        add_arrays(Path(source), dict(zip(named, arrays, strict=True)), self.out)
         self._say_written(len(calibrated), named, _count_empty(calibrated))
 
     def _calibrated(self, table: MemoryTable) -> tuple[ModelColumns, FloatMatrix]:
@@ -323,12 +326,11 @@ class Application:
     def _new_columns(
         self, model: ModelColumns, calibrated: FloatMatrix
     ) -> dict[str, NDArray[Any]]:
-        """Return the calibrated columns by name."""
-        from calibrant.engines.file_formats import split_matrix
-
-        if model.matrix:
-            return split_matrix(model.matrix, calibrated, self.suffix)
-        names = (f"{column}{self.suffix}" for column in model.columns)
+        """Return the calibrated columns by name; those of a matrix are numbered."""
+        matrix = (f"{model.matrix}_{k}" for k in range(calibrated.shape[1]))
+        names = (
+            f"{n}{self.suffix}" for n in (matrix if model.matrix else model.columns)
+        )
         return dict(zip(names, calibrated.T, strict=True))
 
     def say_what_was_fitted(self) -> None:
@@ -359,32 +361,6 @@ def _needed(what: str, model: ModelColumns) -> str:
         f"this map needs {what} in --p; got {len(model.columns)}: "
         f"{', '.join(model.columns)}."
     )
-
-
-def _write_arrays(
-    table: MemoryTable, new: dict[str, NDArray[Any]], rows: int, out: Path
-) -> None:
-    """Write the arrays of an npz file, and new columns, as columns of a table."""
-    from calibrant.engines.file_formats import split_matrix, write_frame
-    from calibrant.engines.files import load_polars
-
-    columns: dict[str, Any] = {}
-    others = []
-    for name in table.names:
-        array = table.read(name)
-        if array.ndim not in (1, 2) or len(array) != rows:
-            others.append(name)
-        else:
-            columns |= split_matrix(name, array)
-    _check_names_free(out, new, list(columns))
-    polars = load_polars(f"writing {out.suffix} files")
-    write_frame(polars.DataFrame(columns | new), out)
-    if others:
-        typer.echo(
-            "not copied, because they have a different number of rows: "
-            f"{visible(', '.join(others))}",
-            err=True,
-        )
 
 
 def _check_names_free(source: Any, new: Iterable[str], names: Sequence[str]) -> None:

@@ -6,9 +6,7 @@ and reach it as one value.
 
 from __future__ import annotations
 
-import csv
 import inspect
-import re
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
@@ -16,12 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from calibrant.cli.options import (
+    label_columns,
+    models,
+    named_list,
+    scales,
+    split_list,
+)
 from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from calibrant.engines.files import FileSet
     from calibrant.engines.opening import Table
@@ -128,7 +133,7 @@ class DataOptions:
         str,
         typer.Option(
             metavar="ENGINE",
-            help="memory, duckdb or spark; auto uses memory for files that fit.",
+            help="memory or duckdb; auto uses memory for files that fit.",
         ),
     ] = "auto"
     bad_rows: Annotated[
@@ -194,7 +199,7 @@ class DataOptions:
         if not self.y or not self.p:
             raise OptionError(
                 "--y must name the column of labels and --p the columns of "
-                f"probabilities. Columns are: {', '.join(table.all_names)}."
+                f"probabilities. Columns are: {', '.join(table.names)}."
             )
         label = label_columns(table.names, self.y)
         first = label if isinstance(label, str) else next(iter(label.values()))
@@ -250,10 +255,10 @@ class DataOptions:
     def open_rows(self, *, in_memory: bool = False) -> Table:
         """Open the files of rows by the engine that was asked for."""
         from calibrant.engines.aggregation_spec import BadRows
-        from calibrant.engines.opening import Engine, open_source
+        from calibrant.engines.opening import open_source
 
         check_choice(self.bad_rows, get_args(BadRows), name="--bad-rows")
-        check_choice(self.engine, get_args(Engine), name="--engine")
+        check_choice(self.engine, ("auto", "memory", "duckdb"), name="--engine")
         engine: Any = "memory" if in_memory else self.engine
         if in_memory and self.engine not in ("auto", "memory"):
             raise OptionError("this command reads rows in memory; remove --engine.")
@@ -326,106 +331,6 @@ def check_not_source(files: FileSet, written: Path) -> None:
         )
 
 
-NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(?!=)(.*)', re.DOTALL)
-"""A name, in quotes or not, before the first = sign."""
-
-
-def split_list(text: str | None) -> list[str]:
-    """Return the parts of a list with commas; a part in quotes may hold any sign.
-
-    >>> split_list("a, b,,c")
-    ['a', 'b', 'c']
-    >>> split_list('"a, b",c')
-    ['a, b', 'c']
-    """
-    lines = (text or "").split("\n")
-    rows = csv.reader([f"{line}\n" for line in lines], skipinitialspace=True)
-    return [part.strip() for row in rows for part in row if part.strip()]
-
-
-def named_list(text: str | None, option: str) -> list[str]:
-    """Return the parts of an option that was given, or raise where there are none."""
-    parts = split_list(text)
-    if text is not None and not parts:
-        raise OptionError(f"{option} must name at least one; got {text!r}.")
-    return parts
-
-
-def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] | str:
-    """Return what tables take for the given --p options.
-
-    >>> models(["a,b"], None), models(["rf=a,b", "c,d"], "confidence")
-    (['a', 'b'], {'rf': ['a', 'b'], 'c,d': ['c', 'd']})
-    >>> models(['"x=1"'], None)
-    'x=1'
-    """
-    named = [NAMED.fullmatch(entry) for entry in p]
-    if not any(named) and (len(p) == 1 or task is None):
-        columns = [column for entry in p for column in split_list(entry)]
-        return columns[0] if len(columns) == 1 else columns
-    named_models: dict[str, list[str]] = {}
-    for entry, match in zip(p, named, strict=True):
-        name = entry if match is None else _name(match)
-        if name in named_models:
-            raise OptionError(f"--p names the model {name!r} twice.")
-        named_models[name] = split_list(entry if match is None else match.group(3))
-    return named_models
-
-
-def _name(match: re.Match[str]) -> str:
-    quoted, plain = match.group(1), match.group(2)
-    name = plain.strip() if quoted is None else quoted.replace('""', '"')
-    if not name:
-        raise OptionError(
-            f"{match.string!r} must have the name of a model before =; put the name "
-            "of a column that contains = in quotes."
-        )
-    return name
-
-
-def scales(given: Sequence[str] | None) -> Any:
-    """Return the scale of all models, or a dict of that of each.
-
-    >>> scales(None), scales(["percent"]), scales(["a=logit", "b=prob"])
-    ('prob', 'percent', {'a': 'logit', 'b': 'prob'})
-    """
-    return _one_or_each(given or ["prob"], "--scale", "logit")
-
-
-def label_columns(names: Sequence[str], y: Sequence[str]) -> str | dict[str, str]:
-    """Return the column of labels, or a dict of that of each model.
-
-    >>> label_columns(["right", "a=b"], ["a=b"])
-    'a=b'
-    >>> label_columns(["right_a", "right_b"], ["a=right_a", "b=right_b"])
-    {'a': 'right_a', 'b': 'right_b'}
-    """
-    if len(y) == 1 and y[0] in names:
-        return y[0]
-    columns: str | dict[str, str] = _one_or_each(y, "--y", "column")
-    return columns
-
-
-def _one_or_each(given: Sequence[str], option: str, example: str) -> Any:
-    matches = [NAMED.fullmatch(entry) for entry in given]
-    named = {_name(match): match.group(3).strip() for match in matches if match}
-    if len(given) == 1 and not named:
-        return given[0]
-    if len(named) < len(given):
-        raise OptionError(
-            f"{option} must be given once, or once for each model, as {option} "
-            f"name={example}; got {', '.join(given)}."
-        )
-    return named
-
-
-def typed_label(table: Table, y: str, text: str) -> Any:
-    """Return a label that was typed as text in the type of the label column."""
-    from calibrant.predictions.columns import typed_like
-
-    return typed_like(table.dtype_example(y), text)
-
-
 def typed_options(
     table: Table,
     y: str,
@@ -435,24 +340,21 @@ def typed_options(
 ) -> dict[str, Any]:
     """Return task and labels, typed as text, in the type of the label column.
 
-    It may take a look at the whole column to tell its type.
+    It may take a look at the whole column to tell its type. A task is a class by its
+    label if the column has it, else a column number.
     """
+    from calibrant.predictions.columns import NOT_A_CLASS, typed_like
+
+    def typed(text: str) -> Any:
+        return typed_like(table.dtype_example(y), text)
+
+    meant: Any = task
+    if task not in NOT_A_CLASS:
+        label = typed(str(task))
+        is_number = str(task).isdecimal() and not table.contains(y, label)
+        meant = int(str(task)) if is_number else label
     return {
-        "task": _task(table, y, task),
-        "pos_label": None if pos_label is None else typed_label(table, y, pos_label),
-        "labels": [
-            typed_label(table, y, part) for part in named_list(labels, "--labels")
-        ]
-        or None,
+        "task": meant,
+        "pos_label": None if pos_label is None else typed(pos_label),
+        "labels": [typed(part) for part in named_list(labels, "--labels")] or None,
     }
-
-
-def _task(table: Table, y: str, task: str | None) -> Any:
-    """Return a class as its label if the column has it, else as a column number."""
-    from calibrant.predictions.columns import NOT_A_CLASS
-
-    if task in NOT_A_CLASS:
-        return task
-    label = typed_label(table, y, str(task))
-    is_number = str(task).isdecimal() and not table.contains(y, label)
-    return int(str(task)) if is_number else label

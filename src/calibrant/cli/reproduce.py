@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from calibrant.cli.data_options import split_list
-from calibrant.cli.output import print_frame
-from calibrant.cli.plot import check_figure_path, write_figure
-from calibrant.cli.progress import progress_bar
+from calibrant.cli.draw import check_figure_path, write_figure
+from calibrant.cli.options import split_list
+from calibrant.cli.process import progress_bar
+from calibrant.cli.results import print_frame
 from calibrant.core.output_files import atomic_write
 from calibrant.core.parameters import check_choice
 from calibrant.engines.files import load_polars

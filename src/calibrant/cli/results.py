@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
 
-from calibrant.cli.data_options import named_list
-from calibrant.cli.options import FailBy
-from calibrant.cli.output import Format, print_frame
+from calibrant.cli.options import FailBy, Format, named_list
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.row_rules import PERCENT
 from calibrant.core.tasks import WHOLE
+from calibrant.core.text_tables import frame_table, shown_rows
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.report.json_numbers import rows_of
@@ -51,6 +51,45 @@ SEVERAL_PAIRS = (
     "Significance is corrected for the number of pairs (Holm): a difference may not be "
     "significant although its interval excludes 0.\n"
 )
+
+
+WIDEST = 400
+
+
+def print_frame(
+    frame: Frame, output: Format, extra: Mapping[str, Any] | None = None
+) -> None:
+    """Print a frame; JSON also carries what `extra` holds."""
+    if output == "json":
+        content = {"rows": rows_of(frame)} | dict(extra or {})
+        typer.echo(json.dumps(content, indent=2, allow_nan=False, default=str))
+    elif output != "table":
+        typer.echo(frame_table(frame, output))
+    else:
+        _print_table(frame)
+
+
+def _print_table(frame: Frame) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name, values in frame.items():
+        number = values.dtype.kind in "if"
+        table.add_column(
+            escape(visible(name)),
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+        )
+    for cells in shown_rows(frame):
+        table.add_row(*(escape(visible(cell)) for cell in cells))
+    console = Console(highlight=False)
+    if not console.is_terminal:  # a file or a pipe has no width to keep to
+        console.width = max(console.width, WIDEST)
+    console.print(table)
 
 
 def print_results(
@@ -181,15 +220,6 @@ def check_gate(threshold: float | None, by: FailBy, task: str | None) -> None:
             f"exceeds {largest}; got {threshold:g}."
             + (percent if largest <= threshold <= PERCENT else "")
         )
-
-
-def fail_above_threshold(
-    estimates: Iterable[tuple[dict[str, Any], Estimate]],
-    threshold: float | None,
-    by: FailBy,
-) -> None:
-    """Exit with 1 where an error exceeds the threshold, and name each that does."""
-    end_if_failed(errors_above(estimates, threshold, by))
 
 
 def errors_above(
@@ -332,11 +362,6 @@ def _read_fail_on(fail_on: str | None) -> Failing:
     if len(wanted) == 1 and not wanted[0].startswith("CAL"):
         raise UnknownNameError.among("severity or check", wanted[0], SEVERITIES)
     return Failing(codes=frozenset(check_codes(wanted)))
-
-
-def fail_on_findings(findings: Sequence[Mapping[str, Any]], failing: Failing) -> None:
-    """End with 1 where a finding is as bad as asked, or has one of the codes."""
-    end_if_failed(findings_failing(findings, failing))
 
 
 def findings_failing(findings: Sequence[Mapping[str, Any]], failing: Failing) -> bool:

@@ -17,8 +17,6 @@ UNKNOWN = "\N{EN DASH}"
 def fixed(value: float, decimals: int) -> str:
     """Return a number with so many decimals; 0 has no sign.
 
-    Examples
-    --------
     >>> fixed(-0.25, 1), fixed(-0.004, 2), fixed(12.0, 0)
     ('-0.2', '0.00', '12')
     """
@@ -133,8 +131,6 @@ def format_range(left: float, right: float) -> str:
 def join_names(names: Sequence[str]) -> str:
     """Return names as a list in a sentence.
 
-    Examples
-    --------
     >>> join_names(["a", "b", "c"]), join_names(["a"])
     ('a, b and c', 'a')
     """

@@ -33,8 +33,6 @@ def event_labels(
     Without `pos_label` the values must be 0 and 1, or booleans. With it they may be
     any two values, and `pos_label` is the one that becomes 1.
 
-    Examples
-    --------
     >>> event_labels(np.array(["no", "yes", "no"]), pos_label="yes")
     array([0., 1., 0.])
     """
@@ -73,8 +71,6 @@ def check_label_values(
 def _folded(value: Any) -> str:
     """Return a label as text, without what people overlook: case and spaces.
 
-    Examples
-    --------
     >>> _folded(" Churned"), _folded(1)
     ('churned', '1')
     """
@@ -246,8 +242,6 @@ def check_single_labels(array: NDArray[Any], *, name: str) -> None:
 def is_missing(value: Any) -> bool:
     """Tell whether a value stands for a missing one: None, NaN, NaT or pandas' NA.
 
-    Examples
-    --------
     >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
     [True, True, False, False]
     """

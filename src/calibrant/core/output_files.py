@@ -36,8 +36,6 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The suffix is kept, for writers that go by it.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     target = Path(folder, "notes.txt")
@@ -171,8 +169,6 @@ KINDS = (MAP, REPORT_DATA, REPORT_PAGE, REPORT_TEXT, AGGREGATES, FIGURE)
 def kind_of(path: str | os.PathLike[str]) -> OutputKind | None:
     """Return the kind of a file that calibrant wrote, None where it did not.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "map.json")
@@ -193,11 +189,14 @@ def check_named(path: str | os.PathLike[str], kind: OutputKind) -> None:
     if not _holds_something(target):
         return
     there = kind_of(target)
-    if there is not None and there is not kind:
-        raise OptionError(_taken(path, there.name, kind))
     strange = kind.suffixes and target.suffix.lower() not in kind.suffixes
-    if strange and there is None:
-        raise OptionError(_taken(path, f"another {target.suffix} file", kind))
+    if there is kind or (there is None and not strange):
+        return
+    what = f"another {target.suffix} file" if there is None else there.name
+    raise OptionError(
+        f"{path} would be overwritten by {kind.name}, but is {what}. Choose another "
+        f"name, or move {path} away."
+    )
 
 
 def check_derived(
@@ -219,10 +218,3 @@ def check_derived(
 
 def _holds_something(target: Path) -> bool:
     return target.is_file() and target.stat().st_size > 0
-
-
-def _taken(path: str | os.PathLike[str], there: str, kind: OutputKind) -> str:
-    return (
-        f"{path} would be overwritten by {kind.name}, but is {there}. Choose another "
-        f"name, or move {path} away."
-    )

@@ -67,8 +67,6 @@ def check_probabilities(
     Of two columns, as `predict_proba` of scikit-learn returns them, the second one
     is taken.
 
-    Examples
-    --------
     >>> check_probabilities([0.2, 1.0])
     array([0.2, 1. ])
     >>> check_probabilities([20, 100], scale="percent")
@@ -271,8 +269,6 @@ def row_sums(values: FloatMatrix) -> FloatMatrix:
     Values are split into two whole numbers, of a large and of a tiny unit, whose sums
     are exact.
 
-    Examples
-    --------
     >>> row_sums(np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2]])).ravel().tolist()
     [1.0, 1.0]
     >>> 0.7 + 0.2 + 0.1 == 0.1 + 0.7 + 0.2
@@ -289,8 +285,6 @@ def row_sums(values: FloatMatrix) -> FloatMatrix:
 def softmax(scores: FloatMatrix) -> FloatMatrix:
     """Return the softmax of each row.
 
-    Examples
-    --------
     >>> softmax(np.array([[5000.0, 5000.0, -5000.0]]))
     array([[0.5, 0.5, 0. ]])
     """

@@ -8,7 +8,7 @@ look like is said in errors, never acted on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,8 @@ ULPS = 4
 
 PERCENT = 100.0
 
+TINY = np.finfo(np.float64).tiny
+
 ONE = 1.0 + 1e-6
 """What is above it is above 1, whatever it was rounded to."""
 
@@ -78,7 +80,9 @@ class ScaleRule:
     low: float
     high: float
     unit: float  # what probability 1 is in sums of rows
-    to_prob: Callable[[Numbers], Numbers]  # from an array on the scale to probabilities
+    # from an array on the scale to probabilities, and back
+    to_prob: Callable[[Numbers], Numbers]
+    of_prob: Callable[[Numbers], Numbers]
 
     def ends(self, precision: float) -> tuple[float, float]:
         """Return the range with room for rounding in a type of that precision."""
@@ -94,6 +98,7 @@ RULES: dict[Scale, ScaleRule] = {
         high=1.0,
         unit=1.0,
         to_prob=np.asarray,
+        of_prob=np.asarray,
     ),
     "percent": ScaleRule(
         what="percentages in [0, 100]",
@@ -102,6 +107,7 @@ RULES: dict[Scale, ScaleRule] = {
         high=PERCENT,
         unit=PERCENT,
         to_prob=lambda x: x / PERCENT,
+        of_prob=lambda p: p * PERCENT,
     ),
     "logprob": ScaleRule(
         what="log-probabilities, at most 0",
@@ -110,6 +116,7 @@ RULES: dict[Scale, ScaleRule] = {
         high=0.0,
         unit=1.0,
         to_prob=np.exp,
+        of_prob=lambda p: np.log(np.maximum(p, TINY)),
     ),
 }
 """Of all scales but logits, which may be any finite number."""
@@ -180,19 +187,42 @@ class ValueSummary:
     least_above: float  # the least that is above 1; NaN where there are none
 
     @classmethod
-    def of(cls, values: Numbers, ends: tuple[float, float]) -> ValueSummary:
-        """Look at predictions of shape (n,) or (n, k)."""
+    def of(
+        cls,
+        values: Numbers,
+        ends: tuple[float, float],
+        counts: NDArray[Any] | None = None,
+    ) -> ValueSummary:
+        """Look at predictions of shape (n,) or (n, k).
+
+        `counts` says how many rows each row stands for, where it is not one.
+        """
         table = values.reshape(len(values), -1)
+        counts = np.ones(len(table)) if counts is None else counts
+
+        def rows_with(which: BoolVector) -> int:
+            return int(counts[which.any(axis=1)].sum())
+
         finite = np.isfinite(table)
         above = finite & (table > ONE)
         outside = finite & ((table < ends[0]) | (table > ends[1]))
         return cls(
             low=_smallest(table[finite]),
             high=-_smallest(-table[finite]),
-            rows=_rows(finite),
-            outside=_rows(outside),
-            above=_rows(above),
+            rows=rows_with(finite),
+            outside=rows_with(outside),
+            above=rows_with(above),
             least_above=_smallest(table[above]),
+        )
+
+    def and_valid(self, rows: int, p: Numbers, scale: Scale) -> ValueSummary:
+        """Return the summary with valid rows, of which some probabilities are known."""
+        on_scale = RULES[scale].of_prob(p)
+        return replace(
+            self,
+            low=min(self.low, on_scale.min(initial=np.inf)),
+            high=max(self.high, on_scale.max(initial=-np.inf)),
+            rows=self.rows + rows,
         )
 
     def likely(self, scale: Scale) -> Scale:
@@ -233,10 +263,6 @@ class ValueSummary:
 
 def _smallest(values: Numbers) -> float:
     return float(values.min()) if values.size else np.nan
-
-
-def _rows(which: BoolVector) -> int:
-    return int(np.count_nonzero(which.any(axis=1)))
 
 
 ROW_SUM_TOLERANCE = 1e-3

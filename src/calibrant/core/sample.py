@@ -360,8 +360,6 @@ class ClusterSums:
 def cluster_codes(values: NDArray[Any], *, name: str) -> IntVector:
     """Return a number for each row, the same for rows of one cluster.
 
-    Examples
-    --------
     >>> cluster_codes(np.array(["b", "a", "b"]), name="clusters")
     array([0, 1, 0])
     """

@@ -293,8 +293,6 @@ def event_of_class(
 
     Of classes with the same probability the first is on top.
 
-    Examples
-    --------
     >>> prob, column = np.array([[0.5, 0.5], [0.2, 0.8]]), np.array([1, 1])
     >>> event_of_class(prob, column, None)
     (array([0.5, 0.8]), array([0., 1.]))

@@ -41,8 +41,6 @@ def text_table(
 ) -> str:
     r"""Return a table as text; `right` says which columns are flush right.
 
-    Examples
-    --------
     >>> print(text_table(["a", "b"], [["x", "1"], ["y", "10"]], [False, True]))
     a   b
     x   1
@@ -64,8 +62,6 @@ def frame_table(frame: Frame, format: TableFormat = "text") -> str:  # noqa: A00
 
     CSV has all digits of numbers, and formulas marked as `csv_value` does.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> print(frame_table({"n": np.array([9, 10]), "low": np.array([0.25, np.nan])}))
      n     low
@@ -96,8 +92,6 @@ def csv_value(value: Any) -> Any:
     Such text begins with one of the signs of `FORMULA` and is not a number. It gets an
     apostrophe in front, by which spreadsheets know text.
 
-    Examples
-    --------
     >>> csv_value("=1+1"), csv_value("-x"), csv_value("-1.5"), csv_value(-1.5)
     ("'=1+1", "'-x", '-1.5', -1.5)
     """

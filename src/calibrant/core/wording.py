@@ -91,8 +91,6 @@ CLASS_CALIBRATOR_WORDING = Wording(
 def shown(value: Any) -> str:
     """Return a value as a message shows it, NumPy's numbers as plain ones.
 
-    Examples
-    --------
     >>> shown(np.float64(1.0000001)), shown(np.str_("a"))
     ('1.0000001', "'a'")
     """
@@ -108,8 +106,6 @@ UNSEEN = ("Cc", "Cs", "Zl", "Zp")
 def visible(text: str, *, keep: str = "") -> str:
     r"""Return text with invisible characters, such as escapes, written out.
 
-    Examples
-    --------
     >>> print(visible("a\u202eb\x1b[31m"), visible("a\nb"), visible("\ud800"))
     a\u202eb\x1b[31m a\nb \ud800
     """

@@ -25,7 +25,14 @@ from calibrant.engines.aggregation_sql import (
 )
 from calibrant.engines.cells import AggregatedCells, CellOrigin, exact_columns
 from calibrant.engines.groups import key_values, numbered_keys
-from calibrant.engines.row_checks import RowFaults, check_dropped, sql_row_checks
+from calibrant.engines.memory import MemoryTable
+from calibrant.engines.row_checks import (
+    check_dropped,
+    count_reasons,
+    raise_first,
+    row_faults,
+)
+from calibrant.engines.sql_row_checks import fault_sql
 from calibrant.exceptions import (
     DROP_ROWS,
     EmptyInputError,
@@ -37,19 +44,21 @@ from calibrant.exceptions import (
 from calibrant.numerics.cell_grid import cell_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector
     from calibrant.engines.aggregation_spec import AggregationSpec
-    from calibrant.engines.aggregation_sql import Dialect
     from calibrant.engines.groups import Keys
-    from calibrant.engines.row_checks import Reasons, SqlRowChecks
+    from calibrant.engines.row_checks import Reasons, ScaleEvidence
+    from calibrant.engines.sql_tables import TypedRows
 
 Columns: TypeAlias = "dict[str, NDArray[Any]]"
 Part: TypeAlias = tuple[list[list[Any]], Columns]
 """Some of the cells: values of the columns of groups, and columns of the cells."""
+MAX_INVALID_VALUES = 2**22
+"""So many values of distinct invalid rows are looked at to tell what is wrong."""
+REST = "for reasons that were not counted"
+"""Why rows are dropped that are invalid beyond these."""
 MAX_OF_CLUSTERS = 2**21
 """Combinations of cluster and cell that are returned at most: some 500 MB."""
 GRID_COLUMNS = {"n_rows": "rows", "near_end": "near"}
@@ -103,34 +112,32 @@ def event_numbers(columns: Columns) -> NDArray[Any]:
     return np.asarray(columns.get("event", np.zeros(len(columns["n_rows"]), np.int64)))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class AggregationQuery:
-    """Queries over the rows of a table, which they call `source`.
+    """Queries over the rows of a table."""
 
-    `run` returns the columns of a query's result, `dtype_example` an empty array of the
-    type of a column; errors call the table `display_name`. If some rows are invalid,
-    `on_invalid` is called before anything is said about them.
-    """
+    rows: TypedRows
 
-    spec: AggregationSpec
-    source: str
-    dtype_example: Callable[[str], NDArray[Any]]
-    dialect: Dialect
-    run: Callable[[str], Columns]
-    display_name: str
-    on_invalid: Callable[[], None] | None = None
+    @property
+    def spec(self) -> AggregationSpec:
+        """Return what is to be aggregated."""
+        return self.rows.spec
 
     @cached_property
-    def rules(self) -> SqlRowChecks:
-        """Return what every row must meet."""
-        types = {name: self.dtype_example(name).dtype for name in self.spec.columns}
-        precision = {name: precision_of(dtype) for name, dtype in types.items()}
-        return sql_row_checks(self.spec, precision)
+    def source(self) -> str:
+        """Return what queries call the rows."""
+        return self.rows.source_query()
+
+    @cached_property
+    def fault(self) -> str:
+        """Return a number that is 0 for valid rows."""
+        dtypes = ((n, self.rows.dtype_example(n).dtype) for n in self.spec.columns)
+        return fault_sql(self.spec, {n: precision_of(dtype) for n, dtype in dtypes})
 
     def cells(self) -> AggregatedCells:
         """Go through the rows and return their cells."""
         result = self._aggregated()
-        reasons = self._reasons(result.n_invalid)
+        reasons = self._reasons(result)
         self._check_usable(result)
         low, high = result["low"][result.used], result["high"][result.used]
         if (low < 0.0).any() or (high > 1.0).any():  # by rounding
@@ -149,11 +156,11 @@ class AggregationQuery:
         return replace(cells, reasons=reasons, weightless=weightless)
 
     def _aggregated(self, *, clip: bool = False) -> GridResult:
-        fault = self.rules.fault_sql()
-        query = aggregation_sql(self.spec, self.source, fault, self.dialect, clip=clip)
+        dialect = self.rows.source.dialect
+        query = aggregation_sql(self.spec, self.source, self.fault, dialect, clip=clip)
         if self.spec.cluster is None:
-            return GridResult(self.run(query))
-        result = GridResult(self.run(f"{query} LIMIT {MAX_OF_CLUSTERS + 1}"))
+            return GridResult(self.rows.run(query))
+        result = GridResult(self.rows.run(f"{query} LIMIT {MAX_OF_CLUSTERS + 1}"))
         self._check_clusters(result)
         return result
 
@@ -162,9 +169,9 @@ class AggregationQuery:
         name = f"column {self.spec.cluster!r}"
         if len(result["cell"]) > MAX_OF_CLUSTERS:
             raise OptionError(
-                f"{self.display_name}: {name} has too many clusters to keep apart; the "
-                "rows have more than "
-                f"{MAX_OF_CLUSTERS:,} combinations of cluster and cell of predictions. "
+                f"{self.rows.source.display_name}: {name} has too many clusters to "
+                f"keep apart; the rows have more than {MAX_OF_CLUSTERS:,} combinations "
+                "of cluster and cell of predictions. "
                 "Pass whole clusters, chosen at random, that have fewer rows together."
             )
         last = group_columns(self.spec)[-1]
@@ -176,23 +183,71 @@ class AggregationQuery:
                 DROP_ROWS,
             )
 
-    def _reasons(self, n_invalid: int) -> Reasons:
+    def _reasons(self, result: GridResult) -> Reasons:
         """Return why rows are dropped; raise where they may not be."""
-        if not n_invalid:
+        if not result.n_invalid:
             return {}
-        if self.on_invalid is not None:
-            self.on_invalid()
-        faults = RowFaults.count(self.rules, self.run, self.source)
-        if self.spec.bad_rows == "error":
-            faults.raise_first()
+        self.rows.check_guess()
+        spec, invalid, total = self.spec, result.n_invalid, result.n_rows
+        may_drop = spec.bad_rows == "drop" and invalid <= spec.max_dropped * total
+        table, counts = self._invalid_rows(all_of_them=may_drop)
+        ranges: list[ScaleEvidence] = []
+        share = counts.sum() / invalid
+        faults = list(row_faults(table, spec, ranges, counts / share))
+        ranges = [self._with_valid(one, result) for one in ranges]
+        if spec.bad_rows == "error":
+            raise_first(faults, ranges, counts, invalid=invalid, total=total)
             raise InputError(
-                f"{self.display_name}: {n_invalid:,} rows cannot be used; pass ",
+                f"{self.rows.source.display_name}: {invalid:,} rows cannot be used; "
+                "pass ",
                 Setting("bad_rows", "drop"),
                 ".",
             )
-        limit = self.spec.max_dropped
-        check_dropped(faults.reasons, faults.rows, limit, faults.ranges)
-        return faults.reasons
+        reasons, _ = count_reasons(faults, counts)
+        if rest := invalid - sum(reasons.values()):
+            reasons[REST] = rest
+        check_dropped(reasons, total, spec.max_dropped, ranges)
+        return reasons
+
+    def _invalid_rows(self, *, all_of_them: bool) -> tuple[MemoryTable, NDArray[Any]]:
+        """Return distinct invalid rows, and how many there are of each.
+
+        If not `all_of_them` are needed, the first ones: there may be very many.
+        """
+        spec = self.spec
+        names = {f"x_{place}": name for place, name in enumerate(spec.columns)}
+        names["label"] = spec.y
+        if spec.weight is not None:
+            names["w"] = spec.weight
+        if spec.cluster is not None:
+            names[group_columns(spec)[-1]] = spec.cluster
+        chosen, limit = ", ".join(names), f"LIMIT {MAX_INVALID_VALUES // len(names)}"
+        invalid = f"WHERE NOT COALESCE({self.fault} = 0, FALSE)"
+        rows = f"SELECT {chosen} FROM {self.source} {invalid}"
+        rows = rows if all_of_them else f"{rows} {limit}"
+        found = self.rows.run(
+            f"SELECT {chosen}, COUNT(*) AS n_rows FROM ({rows}) "
+            f"GROUP BY {chosen} {limit}"
+        )
+        columns = {}
+        for own, name in names.items():
+            if own.startswith("x_"):  # as exact as they were
+                kind = self.rows.dtype_example(name).dtype
+                values = np.ma.filled(found[own].astype(np.float64), np.nan)
+                columns[name] = values.astype(kind) if kind.kind == "f" else values
+            else:
+                columns[name] = np.array(found[own].tolist(), dtype=object)
+        counts = np.asarray(found["n_rows"]).astype(np.int64)
+        return MemoryTable(tuple(columns), columns.__getitem__), counts
+
+    def _with_valid(self, one: ScaleEvidence, result: GridResult) -> ScaleEvidence:
+        """Return what all predictions of a model look like, given the invalid ones."""
+        names = {model.name for model in self.spec.models if str(model) == one.name}
+        own = [i for i, (name, _) in enumerate(self.spec.events) if name in names]
+        of_model = result.used & np.isin(result.event, own)
+        ends = np.concatenate([result[name][of_model] for name in ("low", "high")])
+        rows = result.n_rows - result.n_invalid
+        return replace(one, spread=one.spread.and_valid(rows, ends, one.scale))
 
     def _check_usable(self, result: GridResult) -> None:
         """Raise where no row can be used, or labels or weights as a whole cannot."""
@@ -215,7 +270,7 @@ class AggregationQuery:
             return no_weight(rows, name=f"column {self.spec.weight!r}")
         none = f"none of its {invalid:,} rows can be used"
         return EmptyInputError.of(
-            self.display_name,
+            self.rows.source.display_name,
             "must have at least one row that can be used",
             none if invalid else "it has no rows",
         )
@@ -254,9 +309,9 @@ class AggregationQuery:
 
     def _distinct(self, small: set[tuple[Any, ...]], hashes: list[int] | None) -> Part:
         """Return the distinct rows of small groups; without hashes, of all."""
-        fault = self.rules.fault_sql()
-        query = distinct_sql(self.spec, self.source, fault, self.dialect, groups=hashes)
-        columns = self.run(query)
+        dialect = self.rows.source.dialect
+        query = distinct_sql(self.spec, self.source, self.fault, dialect, groups=hashes)
+        columns = self.rows.run(query)
         used = np.ones(len(columns["n_rows"]), dtype=bool)
         if hashes is not None:  # other groups may have the same hash
             keys, group = self._numbered(columns, used)

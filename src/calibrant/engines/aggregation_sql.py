@@ -1,7 +1,7 @@
 """The SQL that aggregates rows into cells: one pass, the same text for every engine.
 
 It never contains a name or a value of the user's: engines pass rows whose columns have
-names of our own (`source_columns`), and numbers are ours. It uses what DuckDB and Spark
+names of our own (`TypedRows`), and numbers are ours. It uses what DuckDB and Spark
 share.
 
 Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of predictions
@@ -13,7 +13,7 @@ weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,11 +70,12 @@ class Event:
 class Dialect:
     """What differs between engines.
 
-    `unnest` makes one row per event, with columns event, p and y; `hash_function` makes
-    one whole number of several columns.
+    `unnest` makes one row per event, with columns event, p and y; `literal` writes a
+    label; `hash_function` makes one whole number of several columns.
     """
 
     unnest: Callable[[list[Event]], str]
+    literal: Callable[[Any], str]
     hash_function: str
 
     def group(self, spec: AggregationSpec) -> str:
@@ -98,51 +99,6 @@ def labels_of_type(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int,
         for place, value in enumerate(plain)
         if anything or isinstance(value, str) == text
     ]
-
-
-class LabelCases(NamedTuple):
-    """Labels with the number of their class, and the number of any other label."""
-
-    known: list[tuple[Any, float]]
-    otherwise: float
-
-
-def label_cases(
-    spec: AggregationSpec, model: ModelColumns, like: NDArray[Any]
-) -> LabelCases | None:
-    """Return the cases for a model; None where labels are numbers themselves.
-
-    The event is 1 and all else 0; or classes have their places, and all else -1.
-    """
-    if model.labels:
-        places = labels_of_type(model.labels, like)
-        return LabelCases([(value, float(place)) for place, value in places], -1.0)
-    if spec.pos_label is None:
-        return None
-    event = labels_of_type([spec.pos_label], like)
-    return LabelCases([(value, 1.0) for _, value in event], 0.0)
-
-
-def source_columns(
-    spec: AggregationSpec,
-    *,
-    column: Callable[[str], Any],
-    key: Callable[[str], Any],
-    number: Callable[[str], Any],
-    label_code: Callable[[ModelColumns], Any],
-) -> list[Any]:
-    """Return the engine's expressions of the columns that our queries read.
-
-    `column`, `key` and `number` return the expression of a column as it is, as values
-    of groups or as a number; `label_code` that of the `label_cases` of a model.
-    """
-    chosen = [key(name).alias(f"by_{i}") for i, name in enumerate(spec.by)]
-    chosen += [number(name).alias(f"x_{i}") for i, name in enumerate(spec.columns)]
-    chosen += [label_code(m).alias(code(i)) for i, m in enumerate(spec.models)]
-    chosen.append(column(spec.y).alias("label"))
-    if spec.weight is not None:
-        chosen.append(number(spec.weight).alias("w"))
-    return chosen
 
 
 def aggregation_sql(

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from calibrant.core.output_files import atomic_write
-from calibrant.core.row_rules import precision_of
+from calibrant.engines.aggregation_query import MAX_INVALID_VALUES
+from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.aggregation_sql import number
-from calibrant.engines.duckdb_opening import open_in_place
+from calibrant.engines.duckdb_files import open_files
 from calibrant.engines.duckdb_sources import literal, quoted
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
-from calibrant.engines.row_checks import RowFaults, prediction_rules
+from calibrant.engines.memory import MemoryTable
+from calibrant.engines.row_checks import (
+    ScaleEvidence,
+    prediction_faults,
+    raise_first,
+)
 from calibrant.exceptions import InputError, OptionError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from calibrant.engines.duckdb_sources import FileSource
+    from calibrant.engines.duckdb_files import FileTable
     from calibrant.engines.files import FileSet
 
 NO_PROBABILITY = "no probability"
@@ -56,8 +63,8 @@ def apply_in_duckdb(
         raise OptionError(
             f"{out}: the duckdb engine can only write .csv, .tsv and .parquet."
         )
-    source = open_in_place(files)
-    names = source.all_names
+    source = open_files(files)
+    names = source.names
     source.check_columns([column])
     if name in names:
         raise OptionError(f"{files} already has a column {name!r}; choose another.")
@@ -93,7 +100,7 @@ def apply_in_duckdb(
     return Applied(rows, empty, outside)
 
 
-def _count(source: FileSource, column: str, condition: str) -> int:
+def _count(source: FileTable, column: str, condition: str) -> int:
     """Return in how many rows a condition on the column, c_0, is true."""
     query = f"SELECT COUNT(*) AS n FROM ({source.select([(column, 'f8')])})"
     return int(source.run(f"{query} WHERE {condition}")["n"][0])
@@ -115,7 +122,7 @@ def _check_distinct_ignoring_case(names: list[str]) -> None:
             )
 
 
-def _write(source: FileSource, query: str, path: Path) -> int:
+def _write(source: FileTable, query: str, path: Path) -> int:
     """Write the rows of a query and return how many there are."""
     suffix = path.suffix.lower()
     options = "FORMAT parquet"
@@ -132,18 +139,28 @@ def _known(value: str) -> str:
 
 
 def _raise_no_probability(
-    source: FileSource, column: str, *, allow_missing: bool
+    source: FileTable, column: str, *, allow_missing: bool
 ) -> None:
     """Raise the error about predictions that are not probabilities."""
     kinds = source.kinds([column])
     _check_numbers(column, kinds)
-    rules = prediction_rules(column, "x_0", precision_of(np.dtype(kinds[column])))
-    read = source.select([(column, "f8")])
-    rows = f"(SELECT CAST(c_0 AS DOUBLE) AS x_0 FROM ({read}))"
+    condition = "NOT COALESCE(c_0 BETWEEN 0 AND 1, FALSE)"
     if allow_missing:
-        filled = f"CASE WHEN {_known('x_0')} THEN x_0 ELSE 0 END"
-        rows = f"(SELECT {filled} AS x_0 FROM {rows})"
-    RowFaults.count(rules, source.run, rows).raise_first(droppable=False)
+        condition += f" AND {_known('c_0')}"
+    rows = f"SELECT c_0 FROM ({source.select([(column, 'f8')])}) WHERE {condition}"
+    found = source.run(
+        f"SELECT CAST(c_0 AS DOUBLE) AS p, COUNT(*) AS n_rows "
+        f"FROM ({rows} LIMIT {MAX_INVALID_VALUES}) GROUP BY p"
+    )
+    dtype = np.dtype(kinds[column])
+    p = np.ma.filled(found["p"], np.nan).astype(dtype if dtype.kind == "f" else float)
+    table = MemoryTable((column,), {column: p}.__getitem__)
+    counts, ranges = found["n_rows"], list[ScaleEvidence]()
+    model = ModelColumns(column, (column,))
+    faults = list(prediction_faults(table, model, ranges, counts))
+    total, invalid = (_count(source, column, which) for which in ("TRUE", condition))
+    ranges = [replace(r, spread=replace(r.spread, rows=total)) for r in ranges]
+    raise_first(faults, ranges, counts, invalid=invalid, total=total, droppable=False)
     raise InputError(
         f"column {column!r} is outside [0, 1] because of rounding; apply the map "
         "with --engine memory."

@@ -1,54 +1,29 @@
-"""Where DuckDB reads rows: what all sources can do; relations and Parquet files."""
+"""Where DuckDB reads rows: what all of its tables can do; relations and data frames."""
 
 from __future__ import annotations
 
 import math
+import re
 import secrets
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.aggregation_query import AggregationQuery
-from calibrant.engines.aggregation_sql import (
-    Dialect,
-    Event,
-    label_cases,
-    labels_of_type,
-    number,
-    source_columns,
-)
-from calibrant.engines.files import (
-    check_distinct_names,
-    check_in_every_file,
-    check_no_lists,
-)
-from calibrant.engines.groups import plain_keys
-from calibrant.engines.row_checks import (
-    LINES_REASON,
-    check_dropped,
-    check_some_numbers,
-)
-from calibrant.exceptions import (
-    InputError,
-    MissingDependencyError,
-    SourceError,
-    UnknownNameError,
-)
+from calibrant.engines.aggregation_sql import Dialect, Event, number
+from calibrant.engines.files import WRONG_ENCODING, check_no_lists
+from calibrant.engines.sql_tables import KEY, SqlTable
+from calibrant.exceptions import MissingDependencyError, Setting, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from numpy.typing import NDArray
-
-    from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
-    from calibrant.engines.cells import AggregatedCells
-    from calibrant.engines.files import FileSet
 
 KINDS = {
     "BOOLEAN": "?",
@@ -60,8 +35,8 @@ KINDS = {
     **dict.fromkeys(["UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"], "u8"),
 }
 """NumPy's word for each type; decimals count as doubles, all else as objects."""
-KEY = "key"
-"""What columns of groups are read as."""
+BAD_LINE = re.compile(r"CSV Error on Line: (\d+)")
+BAD_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 BITS = 17
 """Of the numbers of cells, and one for nothing."""
 SETTINGS = {
@@ -75,25 +50,41 @@ SETTINGS = {
 }
 
 
-class Source(ABC):
+def quoted(name: str) -> str:
+    """Return the name of a column as DuckDB reads it, whatever characters it contains.
+
+    >>> quoted('odd "name" here')
+    '"odd ""name"" here"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """Return a value as DuckDB reads it; neither number nor text becomes text.
+
+    >>> literal("it's"), literal(True), literal(0.5)
+    ("'it''s'", 'TRUE', '5.0000000000000000e-01')
+    """
+    if isinstance(value, bool | int):
+        return str(value).upper()
+    if isinstance(value, float) and math.isfinite(value):
+        return number(value)
+    escaped = str(value).replace("'", "''").replace("\0", "' || CHR(0) || '")
+    return f"('{escaped}')" if "\0" in str(value) else f"'{escaped}'"
+
+
+def _unnest(events: list[Event]) -> str:
+    parts = (f"{{'event': {e.number}, 'p': {e.p}, 'y': {e.y}}}" for e in events)
+    return f"UNNEST([{', '.join(parts)}], recursive := true)"
+
+
+DIALECT = Dialect(_unnest, literal, "HASH")
+
+
+class DuckDBTable(SqlTable):
     """Rows that DuckDB reads; by default from columns that have types."""
 
-    is_text = False
-    """Whether values of groups are text, be they numbers or not."""
-
-    @property
-    @abstractmethod
-    def display_name(self) -> str:
-        """Return what errors call the source."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-
-    @abstractmethod
-    def select(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the query for columns called c_0, c_1, ..., each read as a kind."""
+    dialect = DIALECT
 
     @abstractmethod
     def _query(self, query: str) -> Any:
@@ -104,23 +95,6 @@ class Source(ABC):
         with reading(self.display_name):
             columns: dict[str, NDArray[Any]] = self._query(query).fetchnumpy()
         return columns
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows, for which all may have to be read."""
-        return self.names
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column does not exist, or is missing from some of the files."""
-        check_known(names, self.names)
-
-    def guess(self, label: str, numbers: Sequence[str]) -> dict[str, str]:
-        """Return what columns of labels, predictions and weights contain.
-
-        Where files have no types it is a guess, which is never whole numbers. It may
-        be wrong: then some rows have no value when they are read as that.
-        """
-        return self.kinds(list(dict.fromkeys([label, *numbers])))
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
@@ -150,10 +124,6 @@ class Source(ABC):
             ]
         )
 
-    def kind_of_few(self, name: str) -> str:
-        """Return what a whole column of few distinct values contains."""
-        return self.kinds([name])[name]
-
     def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of groups from those of a column read as `KEY`."""
         declared = self._declared([name])[name]
@@ -163,162 +133,9 @@ class Source(ABC):
         # DuckDB returns dates as times.
         return values.astype(KINDS[declared]) if declared == "DATE" else values
 
-    def dtype_example(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type of a column of labels."""
-        self.check_columns([name])
-        return np.empty(0, dtype=self.kind_of_few(name))
-
-    def contains(self, name: str, value: Any) -> bool:
-        """Tell whether a column contains a value."""
-        if not labels_of_type([value], self.dtype_example(name)):
-            return False
-        column = self.select([(name, self.kind_of_few(name))])
-        query = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)}"
-        return bool(self.run(f"{query} LIMIT 1")["one"].size)
-
-    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
-        """Go once through the rows and return their cells."""
-        self.check_columns([spec.y, *spec.numbers, *spec.by])
-        guessed = self.guess(spec.y, spec.numbers)
-        try:
-            return TypedRows(self, guessed, spec, sure=False).cells()
-        except WrongGuessError:
-            kinds = self.kinds(list(guessed))
-            return TypedRows(self, kinds, spec).cells()
-
-    def lines_left_out(self) -> int:
-        """Return the number of lines that are not rows."""
-        return 0
-
-
-class WrongGuessError(Exception):
-    """Columns contain something else than their first rows."""
-
 
 @dataclass(frozen=True, eq=False)
-class TypedRows:
-    """The rows of a source, with columns of labels, predictions and weights as `kinds`.
-
-    It is `sure` if all values of these columns are known to be of their kind.
-    """
-
-    source: Source
-    kinds: Mapping[str, str]
-    spec: AggregationSpec
-    sure: bool = True
-
-    def cells(self) -> AggregatedCells:
-        """Go once through the rows and return their cells."""
-        spec = self.spec
-        try:
-            check_some_numbers(self, spec, numbers_as_text=spec.bad_rows == "drop")
-        except InputError:  # about a file that may not be what it seems
-            if self.sure:
-                raise
-            raise WrongGuessError from None
-        query = AggregationQuery(
-            spec=spec,
-            source=self._source_query(),
-            dtype_example=self.dtype_example,
-            dialect=Dialect(_unnest, "HASH"),
-            run=self._run,
-            display_name=self.source.display_name,
-            on_invalid=None if self.sure else self._check_guess,
-        )
-        cells = query.cells()
-        if self.source.is_text:
-            cells = replace(cells, groups=plain_keys(cells.groups))
-        lines = self.source.lines_left_out()
-        if not lines:
-            return cells
-        reasons = cells.reasons | {LINES_REASON: lines}
-        dropped = cells.dropped + lines
-        check_dropped(reasons, cells.n_read + lines, spec.max_dropped)
-        return replace(cells, dropped=dropped, reasons=reasons)
-
-    def dtype_example(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type that a column is read as."""
-        return np.empty(0, dtype=self.kinds[name])
-
-    def distinct(self, name: str, most: int) -> list[Any]:
-        """Return some of the distinct values of a column, in order."""
-        column = self.source.select([(name, self.kinds[name])])
-        query = f"SELECT DISTINCT c_0 FROM ({column}) WHERE c_0 IS NOT NULL"
-        return sorted(self._run(f"{query} LIMIT {most}")["c_0"].tolist(), key=str)
-
-    def _run(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return a query's result, with the values of groups as they are meant."""
-        columns = self.source.run(query)
-        for place, name in enumerate(self.spec.by):
-            key = f"by_{place}"
-            if key in columns:
-                columns[key] = self.source.key_values(name, columns[key])
-        return columns
-
-    def _check_guess(self) -> None:
-        """Raise where rows are invalid because columns contain something else."""
-        kinds = self.source.kinds(list(self.kinds))
-        if self.spec.bad_rows == "drop":  # whole numbers are numbers
-            kinds = {name: kind.replace("i", "f") for name, kind in kinds.items()}
-        if kinds != self.kinds:
-            raise WrongGuessError
-
-    def _source_query(self) -> str:
-        """Return the query for rows with names of our own, as `sql` reads them."""
-        by = self.spec.by
-        chosen = source_columns(
-            self.spec,
-            column=self._column,
-            key=lambda name: Sql(f"c_{len(self.kinds) + by.index(name)}"),
-            number=self._number,
-            label_code=self._code,
-        )
-        columns = [*self.kinds.items(), *((name, KEY) for name in by)]
-        return f"(SELECT {', '.join(chosen)} FROM ({self.source.select(columns)}))"
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.kinds)}
-
-    def _column(self, name: str) -> Sql:
-        return Sql(f"c_{self._place[name]}")
-
-    def _number(self, name: str) -> Sql:
-        """Return a column as numbers; text that is not a number is missing."""
-        cast = "TRY_CAST" if self.kinds[name] == "U1" else "CAST"
-        return Sql(f"{cast}({self._column(name)} AS DOUBLE)")
-
-    def _code(self, model: ModelColumns) -> Sql:
-        """Return the number of the label's class."""
-        name = self.spec.y
-        cases = label_cases(self.spec, model, self.dtype_example(name))
-        if cases is None:
-            return self._number(name)
-        label = self._column(name)
-        known = [
-            f"WHEN {label} = {literal(v)} THEN {number(k)}" for v, k in cases.known
-        ]
-        other = f"WHEN {label} IS NOT NULL THEN {number(cases.otherwise)}"
-        return Sql(f"CASE {' '.join([*known, other])} END")
-
-
-class Sql(str):
-    """An expression of SQL that can be given a name."""
-
-    __slots__ = ()
-
-    def alias(self, name: str) -> str:
-        """Return the expression with a name."""
-        return f"{self} AS {name}"
-
-
-def _unnest(events: list[Event]) -> str:
-    parts = (f"{{'event': {e.number}, 'p': {e.p}, 'y': {e.y}}}" for e in events)
-    return f"UNNEST([{', '.join(parts)}], recursive := true)"
-
-
-@dataclass(frozen=True, eq=False)
-class RelationSource(Source):
+class RelationTable(DuckDBTable):
     """A relation of the user's, or a data frame that was registered.
 
     DuckDB renames columns of a data frame that differ by case alone; `own_names` are
@@ -353,120 +170,34 @@ class RelationSource(Source):
             self.relation.query(self._view, f"DROP VIEW IF EXISTS {self._view}")
 
 
-@dataclass(frozen=True, eq=False)
-class FileSource(Source):
-    """Files, several of them as one table with the columns of all."""
+def open_relation(source: Any) -> RelationTable:
+    """Open a DuckDB relation or a data frame."""
+    import narwhals as nw
 
-    connection: Any
-    files: FileSet
-
-    @property
-    def display_name(self) -> str:
-        """Return what errors call the files."""
-        return str(self.files)
-
-    def _query(self, query: str) -> Any:
-        return self.connection.execute(query)
-
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query's result."""
-        with reading(self.display_name):
-            rows: list[tuple[Any, ...]] = self._query(query).fetchall()
-        return rows
-
-    def _columns_read_by(self, reader: str) -> list[str]:
-        """Return what DuckDB calls the columns that a reader reads."""
-        return [name for name, *_ in self._rows(f"DESCRIBE SELECT * FROM {reader}")]
-
-    @abstractmethod
-    def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:
-        """Return all columns, and the kinds in which no value loses anything."""
-
-    @property
-    @abstractmethod
-    def _columns(self) -> Mapping[str, Sequence[str]]:
-        """Return the columns of each file, or of files with the same columns."""
-
-    @property
-    @abstractmethod
-    def _partitions(self) -> list[str]:
-        """Return the columns given by names of folders, as in year=2024/."""
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-        every = (name for names in self._columns.values() for name in names)
-        return (*dict.fromkeys(every), *self._partitions)
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column does not exist, or is missing from some of the files."""
-        check_known(names, self.names)
-        for name in names:
-            if name not in self._partitions:
-                check_in_every_file(name, self._columns)
-
-
-@dataclass(frozen=True, eq=False)
-class ParquetFiles(FileSource):
-    """Parquet files; a column gets a type that fits the values of all files."""
-
-    def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:  # noqa: ARG002
-        """Return all columns, which keep their types."""
-        return [(name, "") for name in self.names]
-
-    def select(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the query for columns called c_0, c_1, ..., in their types."""
-        called = [quoted(self._called.get(name, name)) for name, _ in columns]
-        return f"SELECT {self._typed(columns, called)} FROM {self._reader}"
-
-    @property
-    def _reader(self) -> str:
-        return f"read_parquet({listed(self.files.patterns)}, union_by_name = true)"
-
-    @cached_property
-    def _columns(self) -> dict[str, list[str]]:
-        schema = f"parquet_schema({listed(self.files.patterns)})"
-        query = f"SELECT file_name, name, num_children FROM {schema}"
-        columns: dict[str, list[str]] = {}
-        inner = 0  # parts of a column that are to come
-        for file, name, children in self._rows(query):
-            if file not in columns:
-                columns[file] = []
-            elif inner:
-                inner += (children or 0) - 1
-            else:
-                columns[file].append(name)
-                inner = children or 0
-        for file, names in columns.items():
-            check_distinct_names(f"{file} has", names)
-        return columns
-
-    @cached_property
-    def _partitions(self) -> list[str]:
-        if not self.files.has_partitions:
-            return []
-        own = {name for names in self._columns.values() for name in names}
-        return [name for name in self._all_columns if name not in own]
-
-    @cached_property
-    def _all_columns(self) -> list[str]:
-        """Return what DuckDB calls the columns."""
-        return self._columns_read_by(self._reader)
-
-    @cached_property
-    def _called(self) -> dict[str, str]:
-        """Return what DuckDB calls columns that differ by case alone."""
-        if len({name.lower() for name in self.names}) == len(self.names):
-            return {}
-        return dict(zip(self.names, self._all_columns, strict=False))
-
-
-def check_known(names: Sequence[str], known: Sequence[str]) -> None:
-    """Raise where a column does not exist."""
-    unknown = set(names).difference(known)
-    for name in names:
-        if name in unknown:
-            raise UnknownNameError.among("column", name, known)
+    duckdb = load_duckdb()
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return RelationTable(source, "the relation")
+    frame = nw.from_native(source, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    connection = connect()
+    try:
+        connection.register("calibrant_frame", nw.to_native(frame, pass_through=True))
+    except duckdb.Error:
+        if isinstance(frame, nw.DataFrame) and find_spec("pyarrow") is None:
+            raise MissingDependencyError(
+                "DuckDB needs pyarrow to read this data frame; install it with: pip "
+                "install pyarrow, or pass ",
+                Setting("engine", "memory"),
+                ".",
+            ) from None
+        raise SourceError(
+            f"source must be a path, a data frame or a relation; got "
+            f"{type(source).__name__}."
+        ) from None
+    relation = connection.table("calibrant_frame")
+    names = tuple(frame.columns) if isinstance(frame, nw.DataFrame) else ()
+    return RelationTable(relation, "the data frame", connection, names)
 
 
 def is_decimal(declared: str) -> bool:
@@ -477,29 +208,6 @@ def is_decimal(declared: str) -> bool:
 def numbered(expressions: Sequence[str]) -> str:
     """Return expressions of columns, called c_0, c_1, ..."""
     return ", ".join(f"{e} AS c_{place}" for place, e in enumerate(expressions))
-
-
-def quoted(name: str) -> str:
-    """Return the name of a column as DuckDB reads it, whatever characters it contains.
-
-    >>> quoted('odd "name" here')
-    '"odd ""name"" here"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: Any) -> str:
-    """Return a value as DuckDB reads it; neither number nor text becomes text.
-
-    >>> literal("it's"), literal(True), literal(0.5)
-    ("'it''s'", 'TRUE', '5.0000000000000000e-01')
-    """
-    if isinstance(value, bool | int):
-        return str(value).upper()
-    if isinstance(value, float) and math.isfinite(value):
-        return number(value)
-    escaped = str(value).replace("'", "''").replace("\0", "' || CHR(0) || '")
-    return f"('{escaped}')" if "\0" in str(value) else f"'{escaped}'"
 
 
 def listed(texts: Sequence[str]) -> str:
@@ -521,10 +229,25 @@ def reading(display_name: str) -> Iterator[None]:
     try:
         yield
     except load_duckdb().Error as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise SourceError(
-            f"{display_name} cannot be read: {'; '.join(lines[:3])}"
-        ) from None
+        fault = _describe_fault(str(error))
+        raise SourceError(f"{display_name} cannot be read: {fault}") from None
+
+
+def _describe_fault(message: str) -> str:
+    """Return what is wrong with a line of a text file, or DuckDB's own words."""
+    line, fields = BAD_LINE.search(message), BAD_WIDTH.search(message)
+    if line and "not utf-8" in message:
+        return f"line {line[1]} {WRONG_ENCODING}"
+    if line and fields:
+        width, count = map(int, fields.groups())
+        has = "more than " if count > width else ""
+        fewer = min(count, width)
+        word = "field" if fewer == 1 else "fields"
+        return f"line {line[1]} has {has}{fewer} {word}, the header has {width}"
+    if line and "unterminated quote" in message:
+        return f"line {line[1]} has a quote that does not end"
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return "; ".join(lines[:3]).rstrip(".")
 
 
 def load_duckdb() -> ModuleType:

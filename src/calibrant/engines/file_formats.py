@@ -9,7 +9,7 @@ import struct
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import numpy as np
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import Frame
     from calibrant.engines.files import FileSet
 
 APPLIED = "_calibrated"
@@ -175,6 +174,8 @@ def read_array(path: Path, name: str) -> NDArray[Any]:
 def add_arrays(source: Path, new: Mapping[str, NDArray[Any]], out: Path) -> None:
     """Write an npz file with everything in another, copied as it is, and new arrays.
 
+    Of an npy file, its array is written under the name of the file.
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -184,24 +185,13 @@ def add_arrays(source: Path, new: Mapping[str, NDArray[Any]], out: Path) -> None
     ...     {name: values.tolist() for name, values in np.load(more).items()}
     {'y': [0, 1], 'p': [0.5, 0.25]}
     """
-    with atomic_write(out) as temporary:
-        try:
-            with ZipFile(source) as old, ZipFile(temporary, "w") as written:
+    packed = is_zipfile(source)
+    arrays = dict(new) if packed else {source.stem: np.load(source)} | dict(new)
+    with atomic_write(out) as temporary, ZipFile(temporary, "w") as written:
+        if packed:
+            with ZipFile(source) as old:
                 for member in old.infolist():
                     written.writestr(member, old.read(member))
-                for name, values in new.items():
-                    with written.open(f"{name}.npy", "w", force_zip64=True) as file:
-                        np.lib.format.write_array(file, values, allow_pickle=False)
-        except BadZipFile as error:
-            raise SourceError(f"{source} cannot be read: {error}") from None
-
-
-def split_matrix(name: str, array: NDArray[Any], suffix: str = "") -> Frame:
-    """Return a matrix as columns, with the number of the class; of a vector, itself.
-
-    >>> split_matrix("p", np.array([[0.25, 0.75]]), "_new")
-    {'p_0_new': array([0.25]), 'p_1_new': array([0.75])}
-    """
-    if array.ndim == 1:
-        return {f"{name}{suffix}": array}
-    return {f"{name}_{k}{suffix}": array[:, k] for k in range(array.shape[1])}
+        for name, values in arrays.items():
+            with written.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, values, allow_pickle=False)

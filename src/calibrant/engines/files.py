@@ -44,6 +44,8 @@ KINDS = {
     **dict.fromkeys(JSON_LINES, "json"),
     **dict.fromkeys(ARRAYS, "arrays"),
 }
+MEMORY_ONLY = ("records", "json", "arrays")
+"""Kinds of files that are read in memory; large ones can be converted to Parquet."""
 FILE_COLUMN = "filename"
 """The column of several files that names the file of each row, without its ending."""
 ROW_COLUMN = "row"
@@ -87,6 +89,11 @@ class FileSet:
     def has_streams(self) -> bool:
         """Tell whether one of them is a pipe or a device."""
         return any(is_stream(Path(path)) for path in self.paths)
+
+    @property
+    def memory_only(self) -> bool:
+        """Tell whether only the memory engine reads them."""
+        return self.kind in MEMORY_ONLY or self.has_streams
 
     @property
     def has_partitions(self) -> bool:

@@ -78,8 +78,6 @@ def equal_values(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float6
 def compared_columns(name: str) -> list[str]:
     """Return the two columns that a name with == compares; else none.
 
-    Examples
-    --------
     >>> compared_columns("answer == truth"), compared_columns("correct")
     (['answer', 'truth'], [])
     """
@@ -113,11 +111,6 @@ class MemoryTable:
             row -= size
         several = len(self.parts) > 1
         return f"row {row} of {self.parts[-1][0]}" if several else f"row {row}"
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-        return self.names
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist."""
@@ -177,57 +170,61 @@ class MemoryTable:
         Raise unless rows of the same number can be the same case: as many in every
         file, with the same labels.
         """
-        sizes = [size for _, size in self.parts]
-        numbers = np.concatenate([*map(np.arange, sizes), np.empty(0, dtype=np.intp)])
-        (first, size), *others = self.parts or (("", 0),)
-        by_number = Setting("id", ROW_COLUMN)
-        if not others:
-            raise OptionError(
-                by_number,
-                " pairs the rows of several files by their number, one file per model; "
-                "here is only one. Pass a column that identifies each case.",
+
+        def refusal(why: str) -> OptionError:
+            return OptionError(
+                Setting("id", ROW_COLUMN),
+                f" pairs rows by their number, {why} Pass a column that identifies "
+                "each case.",
             )
+
+        if len(self.parts) < 2:  # noqa: PLR2004
+            raise refusal("one file per model; here is only one.")
+        (first, size), *others = self.parts
         for name, own in others:
             if own != size:
-                raise OptionError(
-                    by_number,
-                    " pairs rows by their number, so all files must have the same "
-                    f"rows; {first} has {size:,} and {name} has {own:,}. Pass a column "
-                    "that identifies each case.",
+                raise refusal(
+                    "so all files must have the same rows; "
+                    f"{first} has {size:,} and {name} has {own:,}."
                 )
         for label in labels:
             column = self.column(label).reshape(len(self.parts), size, -1)
             differ = (column != column[0]).any(axis=2)
             if differ.any():
                 file, row = np.argwhere(differ)[0].tolist()
-                raise OptionError(
-                    by_number,
-                    " pairs rows by their number, so all files must have the same "
-                    f"labels in the same order; row {row} is "
-                    f"{list_values(column[0, row].tolist())} in {first} and "
+                raise refusal(
+                    "so all files must have the same labels in the same order; row "
+                    f"{row} is {list_values(column[0, row].tolist())} in {first} and "
                     f"{list_values(column[file, row].tolist())} in "
-                    f"{self.parts[file][0]}. "
-                    "Pass a column that identifies each case.",
+                    f"{self.parts[file][0]}."
                 )
+        numbers = np.tile(np.arange(size), len(self.parts))
+        return replace(
+            self,
+            names=(*self.names, ROW_COLUMN),
+            read=lambda name: numbers if name == ROW_COLUMN else self.read(name),
+            read_keys=lambda name: numbers if name == ROW_COLUMN else self.keys(name),
+        )
 
-        def read(name: str) -> NDArray[Any]:
-            return numbers if name == ROW_COLUMN else self.read(name)
-
-        def read_keys(name: str) -> NDArray[Any]:
-            return numbers if name == ROW_COLUMN else self.keys(name)
-
-        names = (*self.names, ROW_COLUMN)
-        return replace(self, names=names, read=read, read_keys=read_keys)
+    def take(self, rows: Any) -> MemoryTable:
+        """Return some of the rows; which part each is of is no longer known."""
+        return replace(
+            self,
+            read=lambda name: self.column(name)[rows],
+            read_keys=lambda name: self.keys(name)[rows],
+            lines_left_out=0,
+            parts=(),
+        )
 
     def warn_if_never_equal(self, name: str) -> None:
         """Warn where a comparison of two columns is never true."""
         compared = [] if name in self.names else compared_columns(name)
         if not compared or (self.column(name) == 1.0).any():
             return
-        known = ~np.isnan(self.column(name))
-        if not known.any():
+        known = np.flatnonzero(~np.isnan(self.column(name)))
+        if not known.size:
             return
-        row = int(np.argmax(known))
+        row = known[0]
         shown_values = " and ".join(
             f"{shown(self.read(part)[row])} in {part!r}" for part in compared
         )

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from calibrant.engines.aggregation_spec import BadRows
-    from calibrant.engines.duckdb_sources import Source
-    from calibrant.engines.spark import SparkTable
+    from calibrant.engines.sql_tables import SqlTable
 
-    SqlTable: TypeAlias = Source | SparkTable
     Table: TypeAlias = MemoryTable | SqlTable
 
 Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
@@ -65,37 +63,41 @@ def open_source(
     opened = source if files is None else files
     if engine == "memory":
         return open_table(opened, bad_rows=bad_rows)
-    if files is not None and files.kind == "arrays":
-        raise OptionError(
-            f"{files} is read in memory, not by the {engine} engine; pass ",
-            Setting("engine", "memory"),
-            ".",
-        )
-    if files is not None and files.has_streams:
-        raise OptionError(
-            f"{files} can be read only once, from beginning to end, which the "
-            f"{engine} engine cannot do; pass ",
-            Setting("engine", "memory"),
-            ", or write the rows to a file first.",
-        )
+    if files is not None:
+        check_engine(files, engine)
     if engine == "spark":
         from calibrant.engines.spark import open_spark
 
         return open_spark(opened)
-    from calibrant.engines.duckdb_opening import open_duckdb
+    if files is not None:
+        from calibrant.engines.duckdb_files import open_files
 
-    return open_duckdb(opened, bad_rows=bad_rows)
+        return open_files(files, bad_rows=bad_rows)
+    from calibrant.engines.duckdb_sources import open_relation
+
+    return open_relation(source)
+
+
+def check_engine(files: FileSet, engine: Engine) -> None:
+    """Raise where only the memory engine reads files, but another one was named."""
+    if engine == "memory" or not files.memory_only:
+        return
+    why = "can be read only once, from beginning to end" if files.has_streams else ""
+    raise OptionError(
+        f"{files} {why or 'is read in memory'}, not by the {engine} engine; pass ",
+        Setting("engine", "memory"),
+        ".",
+    )
 
 
 def engine_of_files(files: FileSet, *, max_size: int = MAX_FILE_IN_MEMORY) -> Engine:
-    """Return "memory" for one file that was named and is small, arrays, or a pipe.
+    """Return the engine that is used for files if the user names none.
 
-    Else return "duckdb".
+    "memory" for one file that was named and is small, and for what only memory reads.
     """
     one = len(files.paths) == 1 and files.paths == files.given
     small = one and files.size <= max_size
-    in_memory = small or files.kind == "arrays" or files.has_streams
-    return "memory" if in_memory else "duckdb"
+    return "memory" if small or files.memory_only else "duckdb"
 
 
 def _usual_engine(source: Any) -> Engine:

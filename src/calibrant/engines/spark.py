@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from importlib import import_module
-from pathlib import Path
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.aggregation_query import AggregationQuery
-from calibrant.engines.aggregation_sql import (
-    Dialect,
-    label_cases,
-    labels_of_type,
-    source_columns,
-)
-from calibrant.engines.files import FileSet, check_in_every_file, check_no_lists
-from calibrant.engines.groups import plain_keys
-from calibrant.engines.row_checks import check_some_numbers
-from calibrant.engines.text_files import read_header
-from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
+from calibrant.engines.aggregation_sql import Dialect, Event, number
+from calibrant.engines.files import FileSet, check_no_lists
+from calibrant.engines.sql_tables import SqlTable
+from calibrant.exceptions import MissingDependencyError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from types import ModuleType
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
-    from calibrant.engines.aggregation_sql import Event
-    from calibrant.engines.cells import AggregatedCells
 
 KINDS = {
     "boolean": "?",
@@ -47,132 +33,99 @@ WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
 """Columns of whole numbers in results of queries."""
 
 
-@dataclass(frozen=True, eq=False)
-class SparkTable:
-    """Rows of a Spark data frame, which errors call `display_name`.
+def _unnest(events: list[Event]) -> str:
+    parts = (
+        f"NAMED_STRUCT('event', {e.number}, 'p', {e.p}, 'y', {e.y})" for e in events
+    )
+    return f"INLINE(ARRAY({', '.join(parts)}))"
 
-    Of text files, `text` has every column as the text that it is, and `columns` the
-    names of those of each file.
+
+def literal(value: Any) -> str:
+    """Return a value as Spark reads it; neither number nor text becomes text.
+
+    Text is written by its bytes: what a backslash means depends on settings.
+
+    >>> literal("it's"), literal(True), literal(2)
+    ("CAST(X'69742773' AS STRING)", 'TRUE', '2')
     """
+    if isinstance(value, bool | int):
+        return str(value).upper()
+    if isinstance(value, float) and math.isfinite(value):
+        return number(value)
+    return f"CAST(X'{str(value).encode().hex()}' AS STRING)"
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark reads it, whatever characters it contains.
+
+    >>> quoted("a `b`")
+    '`a ``b```'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True, eq=False)
+class SparkTable(SqlTable):
+    """Rows of a Spark data frame."""
 
     frame: Any
     display_name: str = "the Spark data frame"
-    text: Any = None
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _view: str = field(default_factory=lambda: f"calibrant_{secrets.token_hex(6)}")
+
+    dialect = Dialect(_unnest, literal, "XXHASH64")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the columns, in order."""
         return tuple(self.frame.columns)
 
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-        return self.names
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column does not exist, or is missing from some of the files."""
-        for name in names:
-            self.dtype_example(name)
-            check_in_every_file(name, self.columns)
-
-    def dtype_example(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type of a column."""
+    def kinds(self, names: Sequence[str]) -> dict[str, str]:
+        """Return what columns contain, in NumPy's words."""
         declared = dict(self.frame.dtypes)
-        if name not in declared:
-            raise UnknownNameError.among("column", name, self.names)
-        kind = declared[name]
-        check_no_lists([name] if kind.startswith("array") else [])
-        known = "f8" if kind.startswith("decimal") else KINDS.get(kind, "O")
-        return np.empty(0, dtype=known)
+        check_no_lists([name for name in names if declared[name].startswith("array")])
+        return {
+            name: "f8"
+            if declared[name].startswith("decimal")
+            else KINDS.get(declared[name], "O")
+            for name in names
+        }
 
-    def contains(self, name: str, value: Any) -> bool:
-        """Tell whether a column contains a value."""
-        if not labels_of_type([value], self.dtype_example(name)):
-            return False
-        equal = _column(name) == load_functions().lit(value)
+    def select(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Return the query for columns called c_0, c_1, ..., in their types."""
+        chosen = (f"{quoted(name)} AS c_{k}" for k, (name, _) in enumerate(columns))
+        return f"SELECT {', '.join(chosen)} FROM {self._view}"
+
+    def run(self, query: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of a query's result, and leave no view behind."""
+        session = self.frame.sparkSession
         with reading(self.display_name):
-            return bool(self.frame.where(equal).limit(1).collect())
-
-    def distinct(self, name: str, most: int) -> list[Any]:
-        """Return some of the distinct values of a column, in order."""
-        with reading(self.display_name):
-            rows = self.frame.select(_column(name)).distinct().limit(most).collect()
-        return sorted(row[0] for row in rows if row[0] is not None)
-
-    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
-        """Go once through the rows, where they are, and return their cells."""
-        check_some_numbers(self, spec)
-        with self._view(spec) as view:
-            query = AggregationQuery(
-                spec=spec,
-                source=view,
-                dtype_example=self.dtype_example,
-                dialect=Dialect(_unnest, "XXHASH64"),
-                run=self._run,
-                display_name=self.display_name,
-            )
-            cells = query.cells()
-        if self.text is None:
-            return cells
-        return replace(cells, groups=plain_keys(cells.groups))
-
-    def _run(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a query's result."""
-        with reading(self.display_name):
-            frame = self.frame.sparkSession.sql(query)
-            rows = frame.collect()
+            self.frame.createOrReplaceTempView(self._view)
+            try:
+                frame = session.sql(query)
+                rows = frame.collect()
+            finally:
+                session.catalog.dropTempView(self._view)
         columns = {}
-        for place, name in enumerate(frame.columns):
+        for place, (name, declared) in enumerate(frame.dtypes):
             kind: Any = np.int64 if name in WHOLE else np.float64
-            if name.startswith(("by_", "other_")):
+            numbers = KINDS.get(declared, "O")[0] in "fi"
+            if not numbers or name.startswith(("by_", "other_", "label")):
                 kind = object
             columns[name] = np.array([row[place] for row in rows], dtype=kind)
         return columns
 
-    @contextmanager
-    def _view(self, spec: AggregationSpec) -> Iterator[str]:
-        """Give a name to the rows with columns of our own, as `sql` reads them."""
-        chosen = source_columns(
-            spec,
-            column=_column,
-            key=_column,
-            number=lambda name: _column(name).cast("double"),
-            label_code=partial(self._code, spec),
-        )
-        rows = self.frame
-        if self.text is not None:  # values of groups stay text
-            kinds = {k: v for k, v in self.frame.dtypes if k not in spec.by}
-            rows = _cast(self.text, kinds)
-        name = f"calibrant_{secrets.token_hex(6)}"
-        rows.select(*chosen).createOrReplaceTempView(name)
-        try:
-            yield name
-        finally:
-            self.frame.sparkSession.catalog.dropTempView(name)
-
-    def _code(self, spec: AggregationSpec, model: ModelColumns) -> Any:
-        """Return the number of the label's class."""
-        label = _column(spec.y)
-        cases = label_cases(spec, model, self.dtype_example(spec.y))
-        if cases is None:
-            return label.cast("double")
-        case: Any = load_functions()
-        for value, place in cases.known:
-            case = case.when(label == load_functions().lit(value), place)
-        return case.when(label.isNotNull(), cases.otherwise)
-
 
 def open_spark(source: Any) -> SparkTable:
-    """Open a Spark data frame, or files by the session that is running."""
-    load_functions()
-    if not isinstance(source, FileSet):
-        if not hasattr(source, "sparkSession"):
-            raise SourceError(
-                f"the spark engine reads Spark data frames and files; got "
-                f"{type(source).__name__}."
-            )
+    """Open a Spark data frame, or Parquet files by the session that is running."""
+    check_installed()
+    if hasattr(source, "sparkSession"):
         return SparkTable(source)
+    if not isinstance(source, FileSet) or source.kind != "parquet":
+        what = source if isinstance(source, FileSet) else type(source).__name__
+        raise SourceError(
+            f"the spark engine reads Spark data frames and Parquet files; got {what}. "
+            "Read other files by Spark, and pass the data frame."
+        )
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
@@ -181,70 +134,8 @@ def open_spark(source: Any) -> SparkTable:
             "the spark engine needs a running session to read files; start one by "
             "SparkSession.builder.getOrCreate()."
         )
-    paths, name = list(source.paths), str(source)
-    with reading(name):
-        if source.kind == "parquet":
-            return SparkTable(session.read.parquet(*paths), name)
-        if source.kind in ("json", "records"):
-            whole = source.kind == "records"
-            return SparkTable(session.read.json(paths, multiLine=whole), name)
-        return _of_text(session.read, source)
-
-
-def _of_text(reader: Any, files: FileSet) -> SparkTable:
-    """Return CSV or TSV files as one table, with columns matched by name."""
-    separator = files.separator
-    columns = {path: read_header(Path(path), separator)[0] for path in files.paths}
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for path, names in columns.items():
-        alike.setdefault(tuple(names), []).append(path)
-    reads = [
-        partial(reader.csv, paths, header=True, sep=separator)
-        for paths in alike.values()
-    ]
-    text = reduce(
-        lambda one, other: one.unionByName(other, allowMissingColumns=True),
-        [read(inferSchema=False) for read in reads],
-    )
-    guessed = _common_kinds([dict(read(inferSchema=True).dtypes) for read in reads])
-    return SparkTable(_cast(text, guessed), str(files), text, columns)
-
-
-def _common_kinds(guessed: Sequence[dict[str, str]]) -> dict[str, str]:
-    """Return types that fit the values of all files; days are text, as in memory."""
-    common: dict[str, str] = {}
-    for name in dict.fromkeys(name for kinds in guessed for name in kinds):
-        own = {kinds[name] for kinds in guessed if name in kinds}
-        if len(own) > 1 and all(KINDS.get(kind, "O")[0] in "iuf" for kind in own):
-            own = {"double"}
-        if len(own) == 1 and own <= KINDS.keys():
-            common[name] = own.pop()
-    return common
-
-
-def _cast(frame: Any, kinds: dict[str, str]) -> Any:
-    """Return a data frame with some of its columns as another type."""
-    return frame.select(
-        *(
-            _column(name).cast(kinds[name]).alias(name)
-            if name in kinds
-            else _column(name)
-            for name in frame.columns
-        )
-    )
-
-
-def _column(name: str) -> Any:
-    """Return a column by its name, whatever characters that contains."""
-    quoted = "`" + name.replace("`", "``") + "`"
-    return load_functions().col(quoted)
-
-
-def _unnest(events: list[Event]) -> str:
-    parts = (
-        f"NAMED_STRUCT('event', {e.number}, 'p', {e.p}, 'y', {e.y})" for e in events
-    )
-    return f"INLINE(ARRAY({', '.join(parts)}))"
+    with reading(str(source)):
+        return SparkTable(session.read.parquet(*source.paths), str(source))
 
 
 @contextmanager
@@ -262,11 +153,7 @@ def reading(display_name: str) -> Iterator[None]:
         ) from None
 
 
-def load_functions() -> ModuleType:
-    """Return Spark's functions of columns, or say how to install it."""
-    try:
-        return import_module("pyspark.sql.functions")
-    except ImportError:
-        raise MissingDependencyError.for_extra(
-            "the spark engine", "pyspark", "spark"
-        ) from None
+def check_installed() -> None:
+    """Raise, with how to install it, where Spark is not."""
+    if find_spec("pyspark") is None:
+        raise MissingDependencyError.for_extra("the spark engine", "pyspark", "spark")

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-import re
 import zlib
-from dataclasses import dataclass
-from io import StringIO
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from calibrant.engines.files import (
-    WRONG_ENCODING,
+    FileSet,
     check_distinct_names,
     is_stream,
     load_polars,
@@ -28,23 +27,19 @@ from calibrant.exceptions import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 Kind: TypeAlias = Literal["?", "i8", "f8", "U1"]
 """NumPy's word for true and false, whole numbers, numbers, text."""
 BLANKS = " \t\n\r\v\f"
-WHOLE = "[+-]?(0|[1-9][0-9]{0,17})"
-"""Whole numbers that fit into 64 bits."""
-CODE = "[+-]?0[0-9]{1,17}"
-"""Whole numbers that lose digits as such, 007."""
-LONG = r"[+-]?(0[0-9]+\..*|[0-9]{19,})"
-"""Other numbers that may lose digits."""
-FIRST_ROWS, FIRST_SIZE = 1000, 2**20
-"""So many rows, or characters, of a text file are looked at for a guess."""
+NUMBERS = {
+    "whole": "[+-]?(0|[1-9][0-9]{0,17})",  # fits into 64 bits
+    "code": "[+-]?0[0-9]{1,17}",  # loses digits as a whole number, 007
+    "long": r"[+-]?(0[0-9]+\..*|[0-9]{19,})",  # other numbers that may lose digits
+}
+"""Kinds of numbers that matter; others are "number", and else there is "truth"
+(true or false) and "text"."""
 DAMAGED = (csv.Error, OSError, EOFError, zlib.error)
 """What damaged files raise, packed or not."""
-NOT_UTF_8 = re.compile("[\ud800-\udfff]")
-"""What bytes become that are not UTF-8."""
 
 
 def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]:
@@ -52,29 +47,53 @@ def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]
 
     Without `leave_out`, lines that are not rows raise an error.
     """
+    if not is_stream(path):
+        return _read(path, path, separator, leave_out=leave_out)
+    with NamedTemporaryFile(suffix=path.suffix) as copy:  # it may be read twice
+        copy.write(path.read_bytes())
+        copy.flush()
+        return _read(Path(copy.name), path, separator, leave_out=leave_out)
+
+
+def _read(
+    file: Path, path: Path, separator: str, *, leave_out: bool
+) -> tuple[Any, int]:
+    """Return the rows of a file, which errors call `path`, and the number of others."""
     pl = load_polars("reading text files")
-    source: Path | bytes = path.read_bytes() if is_stream(path) else path
-    if path.suffix == ".gz":  # unlike polars, Python notices archives that were cut
-        source = read_content(path)
+    # Unlike polars, Python notices archives that were cut.
+    source = read_content(file) if file.suffix == ".gz" else file
     try:
         frame = _parsed(path, source, separator)
     except pl.exceptions.PolarsError:
-        frame = None
-    if frame is not None and (frame.width == 1 or not frame[:, -1].null_count()):
+        return _read_by_duckdb(file, path, separator, leave_out=leave_out)
+    if frame.width == 1 or not frame[:, -1].null_count():
         return frame, 0
-    content = source if isinstance(source, bytes) else read_content(path)
-    if frame is not None and has_all_fields(
-        content, separator, fields=frame.width, lines=frame.height + 1
+    if has_all_fields(
+        read_content(file), separator, fields=frame.width, lines=frame.height + 1
     ):
         return frame, 0
-    lines = whole_lines(content, separator)
-    if lines.left_out and (lines.unsure or not leave_out):
-        header = lines.text.partition("\n")[0]
-        raise unreadable(path, lines.first_fault, header)
-    frame = _parsed(path, lines.text.encode(), separator)
-    if frame.height != lines.rows:
-        raise unreadable(path, "it is unclear where rows end; check the quotes")
-    return frame, lines.left_out
+    return _read_by_duckdb(file, path, separator, leave_out=leave_out)
+
+
+def _read_by_duckdb(
+    file: Path, path: Path, separator: str, *, leave_out: bool
+) -> tuple[Any, int]:
+    """Return what `_read` does, where polars is not sure which lines are rows."""
+    from calibrant.engines.duckdb_files import SeparatedFiles
+    from calibrant.engines.duckdb_sources import connect
+
+    pl = load_polars("reading text files")
+    kind = "csv" if separator == "," else "tsv"
+    files = FileSet((str(file),), kind, (str(path),))
+    table = SeparatedFiles(connect(), files, leave_out)
+    names, _ = read_header(file, separator)
+    try:
+        columns = table.run(table.select([(name, "U1") for name in names]))
+    except SourceError as error:
+        fault = str(error).partition("cannot be read: ")[2]
+        raise unreadable(path, fault, separator.join(names)) from None
+    text = (pl.Series(values.tolist(), dtype=pl.String) for values in columns.values())
+    return pl.DataFrame(dict(zip(names, text, strict=True))), table.lines_left_out()
 
 
 def _parsed(path: Path, source: Path | bytes, separator: str) -> Any:
@@ -108,18 +127,6 @@ def read_header(path: Path, separator: str) -> tuple[list[str], int]:
     raise SourceError(f"{path} has no rows.")
 
 
-def read_first_rows(path: Path, separator: str) -> list[list[str]]:
-    """Return the first rows of a text file below its header."""
-    rows: list[list[str]] = []
-    size = 0
-    for fields in filter(None, _fields(path, separator)):
-        rows.append(fields)
-        size += sum(map(len, fields))
-        if len(rows) > FIRST_ROWS or size > FIRST_SIZE:
-            break
-    return rows[1:]
-
-
 def _fields(path: Path, separator: str) -> Iterator[list[str]]:
     """Yield the fields of each line of a text file."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
@@ -141,116 +148,40 @@ def has_all_fields(content: bytes, separator: str, *, fields: int, lines: int) -
     return b'"' not in content and content.count(separator.encode()) == expected
 
 
-@dataclass(frozen=True)
-class WholeLines:
-    """The header of a text file and the lines that are rows.
+def kind_of(classes: set[str]) -> Kind:
+    """Return what a column contains; numbers, where it contains nothing.
 
-    `left_out` lines are not rows, apart from empty ones; `first_fault` says what is
-    wrong with the first of them. It is `unsure` what they are where quotes may hide
-    where they end, or text is not UTF-8.
+    >>> kind_of({"whole", "number"}), kind_of({"whole", "text"}), kind_of({"truth"})
+    ('f8', 'U1', '?')
     """
-
-    text: str
-    rows: int
-    left_out: int = 0
-    first_fault: str = ""
-    unsure: bool = False
-
-
-def whole_lines(content: bytes, separator: str) -> WholeLines:
-    r"""Return the lines that are rows.
-
-    >>> lines = whole_lines(b"a,b\n1,2\n\n3\n", ",")
-    >>> lines.text, lines.first_fault
-    ('a,b\n1,2\n', 'line 4 has 1 field, the header has 2')
-    """
-    kept: list[str] = []
-    faults: list[str] = []
-    width, unsure = 0, False
-    for number, text, fields in _records(content, separator):
-        if not fields and width != 1:
-            continue
-        width = width or len(fields)
-        if NOT_UTF_8.search(text):
-            return WholeLines("", 0, 1, f"line {number} {WRONG_ENCODING}", unsure=True)
-        if len(fields) == width + 1 and text.rstrip("\r\n").endswith(separator):
-            kept.append(text.rstrip("\r\n")[:-1] + "\n")
-        elif fields and len(fields) != width:
-            count = f"{len(fields)} field" + ("s" if len(fields) > 1 else "")
-            faults.append(f"line {number} has {count}, the header has {width}")
-            unsure |= '"' in text
-        else:
-            kept.append(text)
-    first = faults[0] if faults else ""
-    return WholeLines("".join(kept), len(kept) - 1, len(faults), first, unsure)
+    if "text" in classes or ("truth" in classes and len(classes) > 1):
+        return "U1"
+    if "truth" in classes:
+        return "?"
+    return "i8" if classes and classes <= {"whole", "code"} else "f8"
 
 
-def _records(content: bytes, separator: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the number of the first line of each record, its text and its fields."""
-    read: list[str] = []
-
-    def lines() -> Iterator[str]:
-        text = content.decode("utf-8-sig", errors="surrogateescape")
-        for line in StringIO(text, newline=""):
-            read.append(line)
-            yield line
-
-    reader = csv.reader(lines(), delimiter=separator)
-    first = 1
-    for fields in reader:
-        yield first, "".join(read), fields
-        first = reader.line_num + 1
-        read.clear()
-
-
-@dataclass(frozen=True)
-class ValueCounts:
-    """How many values of a column are what."""
-
-    text: int = 0
-    truth: int = 0  # text that says true or false
-    whole: int = 0
-    code: int = 0  # whole numbers that lose digits as such
-    number: int = 0
-    long: int = 0  # other numbers that may lose digits
-
-    @property
-    def kind(self) -> Kind:
-        """Return what the column contains; numbers, where it contains nothing.
-
-        >>> ValueCounts(whole=2, number=1).kind, ValueCounts(whole=2, text=1).kind
-        ('f8', 'U1')
-        """
-        numbers = self.whole + self.code + self.number + self.long
-        if self.text or (self.truth and numbers):
-            return "U1"
-        if self.truth:
-            return "?"
-        return "i8" if numbers and not self.number + self.long else "f8"
-
-    @property
-    def kind_kept(self) -> Kind:
-        """Return the type in which no value loses anything."""
-        return "U1" if self.code or self.long or self == ValueCounts() else self.kind
+def kind_kept(classes: set[str]) -> Kind:
+    """Return the type in which no value of a column loses anything."""
+    return "U1" if classes & {"code", "long"} or not classes else kind_of(classes)
 
 
 def class_sql(token: str, number: str) -> str:
-    """Return DuckDB's expression for what a value is, as in `ValueCounts`.
+    """Return DuckDB's expression for what a value is; NULL where it is missing.
 
     `token` is the value as text; `number` as a number, NULL where it is not one.
     """
     blanks = f"'{BLANKS}'"
-
-    def matches(pattern: str) -> str:
-        return rf"REGEXP_FULL_MATCH({token}, '\s*{pattern}\s*')"
-
+    numbers = " ".join(
+        rf"WHEN REGEXP_FULL_MATCH({token}, '\s*{pattern}\s*') THEN '{name}'"
+        for name, pattern in NUMBERS.items()
+    )
     return f"""
         CASE WHEN ({number}) IS NULL THEN
             CASE WHEN TRIM({token}, {blanks}) = '' OR {token} IS NULL THEN NULL
             WHEN LOWER(TRIM({token}, {blanks})) IN ('true', 'false') THEN 'truth'
             ELSE 'text' END
-        WHEN {matches(WHOLE)} THEN 'whole' WHEN {matches(CODE)} THEN 'code'
-        WHEN {matches(LONG)} THEN 'long' ELSE 'number' END"""
+        {numbers} ELSE 'number' END"""
 
 
 def truth_sql(token: str) -> str:
@@ -259,20 +190,18 @@ def truth_sql(token: str) -> str:
     return f"CASE LOWER(TRIM({token}, '{BLANKS}')) {cases} END"
 
 
-def value_counts(column: Any) -> ValueCounts:
-    """Return what the values of a polars column of text are."""
+def _classes(column: Any) -> set[str]:
+    """Return what there is among the values of a polars column of text."""
     pl = load_polars("reading text files")
     text = column.str.strip_chars(BLANKS)
     text = text.filter(text != "")
     is_number = text.cast(pl.Float64, strict=False).is_not_null()
     numbers, others = text.filter(is_number), text.filter(~is_number)
-    truth = int(others.str.to_lowercase().is_in(["true", "false"]).sum())
-    whole, code, long = (
-        int(numbers.str.contains(f"^{pattern}$").sum())
-        for pattern in (WHOLE, CODE, LONG)
-    )
-    rest = len(numbers) - whole - code - long
-    return ValueCounts(len(others) - truth, truth, whole, code, rest, long)
+    truth = others.str.to_lowercase().is_in(["true", "false"])
+    which = {n: numbers.str.contains(f"^{own}$") for n, own in NUMBERS.items()}
+    rest = ~(which["whole"] | which["code"] | which["long"])
+    which |= {"truth": truth, "text": ~truth, "number": rest}
+    return {name for name, rows in which.items() if rows.any()}
 
 
 def _as_kind(column: Any, kind: Kind) -> Any:
@@ -290,7 +219,7 @@ def _as_kind(column: Any, kind: Kind) -> Any:
 
 def typed_column(column: Any) -> Any:
     """Return a polars column of text in the type that its values have."""
-    return _as_kind(column, value_counts(column).kind)
+    return _as_kind(column, kind_of(_classes(column)))
 
 
 def typed_frame(frame: Any) -> Any:
@@ -300,5 +229,5 @@ def typed_frame(frame: Any) -> Any:
     >>> typed_frame(pl.DataFrame({"id": ["007"], "p": ["0.50"]})).rows()
     [('007', 0.5)]
     """
-    kept = (_as_kind(column, value_counts(column).kind_kept) for column in frame)
+    kept = (_as_kind(column, kind_kept(_classes(column))) for column in frame)
     return frame.with_columns(*kept)

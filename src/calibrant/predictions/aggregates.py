@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from calibrant.core.tasks import InputSpec
     from calibrant.engines.aggregation_spec import ModelColumns
     from calibrant.engines.cells import AggregatedCells, CellOrigin
-    from calibrant.engines.opening import SqlTable, Table
+    from calibrant.engines.opening import Table
+    from calibrant.engines.sql_tables import SqlTable
     from calibrant.predictions.columns import TableRequest
 
 

@@ -190,10 +190,7 @@ def models_of_table(
 ) -> list[ModelColumns]:
     """Return the columns of each model, checked against the table and the scales."""
     width = table.width if isinstance(table, MemoryTable) else _one_column
-    entries = p.values() if isinstance(p, Mapping) else [p]
-    has_pattern = any("*" in part for columns in entries for part in columns)
-    there = table.all_names if has_pattern else table.names
-    models = model_columns(p, task=spec.task, names=there, width=width)
+    models = model_columns(p, task=spec.task, names=table.names, width=width)
     names = [model.name for model in models]
     twice = [name for name in names if names.count(name) > 1]
     if twice:

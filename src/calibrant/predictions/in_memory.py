@@ -220,7 +220,7 @@ class RowPredictions(Store):
         """Return the names of the models, in order."""
         if self.request.model is None:
             return tuple(model.name for model in self.columns)
-        return tuple(dict.fromkeys(name for name, _ in self._long_groups))
+        return tuple(self._groups)
 
     @property
     def named(self) -> bool:
@@ -237,8 +237,8 @@ class RowPredictions(Store):
         """Return each model in each group of rows."""
         return [
             Unit(name, group, partial(self._tasks, name, group.rows))
-            for name in self.models
-            for group in self._groups_of(name)
+            for name, groups in self._groups.items()
+            for group in groups
         ]
 
     def whole(self, model: str) -> BinaryTasks:
@@ -293,18 +293,17 @@ class RowPredictions(Store):
 
     def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
         """Return the same rows of all models, group by group."""
-        if self.request.model is None:
-            return [
-                (
-                    group,
-                    {model: self._tasks(model, group.rows) for model in self.models},
-                )
-                for group in self._groups
-            ]
-        parts: dict[str, tuple[Group, dict[str, Any]]] = {}
-        for model, group in self._long_groups:
-            parts.setdefault(str(group), (group, {}))[1][model] = group.rows
-        return [(group, self._pair_by_id(rows)) for group, rows in parts.values()]
+        parts: dict[tuple[Any, ...], tuple[Group, dict[str, Any]]] = {}
+        for model, groups in self._groups.items():
+            for group in groups:
+                key = tuple(group.key.values())
+                parts.setdefault(key, (group, {}))[1][model] = group.rows
+        if self.request.model is not None:
+            return [(group, self._pair_by_id(rows)) for group, rows in parts.values()]
+        return [
+            (group, {model: self._tasks(model, own) for model, own in rows.items()})
+            for group, rows in parts.values()
+        ]
 
     def paired_by_id(self) -> dict[str, BinaryTasks]:
         """Return the rows that models of a long table share, of all groups."""
@@ -393,33 +392,28 @@ class RowPredictions(Store):
             model=None,
             id=(),
         )
-        table, rows = self.table, self._rows(model)
-        part = replace(
-            table,
-            read=lambda name: table.column(name)[rows],
-            read_keys=lambda name: table.keys(name)[rows],
-            parts=(),
-        )
-        kept = (columns,)
-        return RowPredictions(part, single, kept, self.of_arrays).validated()
-
-    def _groups_of(self, model: str) -> list[Group]:
-        """Return the groups of rows of a model; one of all rows without columns."""
-        if self.request.model is None:
-            return self._groups
-        return [group for name, group in self._long_groups if name == model]
+        part = self.table.take(self._rows(model))
+        return RowPredictions(part, single, (columns,), self.of_arrays).validated()
 
     def _rows(self, model: str) -> Any:
         """Return which rows are those of a model."""
         if self.request.model is None:
             return slice(None)
-        return np.sort(np.concatenate([g.rows for g in self._groups_of(model)]))
+        return np.sort(np.concatenate([group.rows for group in self._groups[model]]))
 
     @cached_property
-    def _groups(self) -> list[Group]:
-        if not self.request.by:
-            return [Group({}, slice(None))]
-        return self._weighted(group_rows(self.table, self.request.by))
+    def _groups(self) -> dict[str, list[Group]]:
+        """Return the groups of rows of each model; one of all rows without columns."""
+        column, by = self.request.model, self.request.by
+        if column is None:
+            groups = self._weighted(group_rows(self.table, by))
+            return {model.name: groups for model in self.columns}
+        of_models: dict[str, list[Group]] = {}
+        for group in self._weighted(group_rows(self.table, (column, *by))):
+            key = dict(group.key)
+            own = of_models.setdefault(format_group_value(key.pop(column)), [])
+            own.append(Group(key, group.rows))
+        return of_models
 
     def _weighted(self, groups: list[Group]) -> list[Group]:
         """Return groups that have a weight, and warn of others; never leave none.
@@ -443,17 +437,6 @@ class RowPredictions(Store):
                 SmallSampleWarning,
             )
         return kept
-
-    @cached_property
-    def _long_groups(self) -> list[tuple[str, Group]]:
-        """Return the groups of a long table with the model of each."""
-        column = str(self.request.model)
-        pairs = []
-        groups = group_rows(self.table, (column, *self.request.by))
-        for group in self._weighted(groups):
-            key = dict(group.key)
-            pairs.append((format_group_value(key.pop(column)), Group(key, group.rows)))
-        return pairs
 
     def _tasks(self, model: str, rows: Any) -> BinaryTasks:
         """Return the binary tasks of some rows of a model, with their weights."""

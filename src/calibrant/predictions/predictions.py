@@ -229,7 +229,7 @@ class Predictions:
             table, without loss; more into fine cells, whose errors differ by less than
             0.0001. "auto" takes "spark" for a Spark data frame; "duckdb" for a
             relation, a pattern, a folder, several files, or one larger than 256 MiB;
-            else "memory".
+            else "memory", which alone reads JSON, npz and npy files.
         bad_rows : {"error", "drop"}
             What to do with invalid rows: a prediction is missing or outside [0, 1], a
             label is missing or unknown, a weight is missing or negative, or a cluster
