@@ -301,7 +301,7 @@ def calibration_test(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.calibration_test(y, p))
-    smooth (binary): statistic 85.77, p-value 6.47e-38, n = 1797
+    smooth (binary): statistic 85.33, p-value 9.94e-38, n = 1797
     >>> print(cb.calibration_test(y, p, method="hosmer-lemeshow", groups=5))
     hosmer-lemeshow (binary): statistic 101, p-value 3.2e-20, n = 1797
     """

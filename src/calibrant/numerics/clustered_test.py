@@ -23,6 +23,7 @@ from calibrant.numerics.smooth_calibration_test import (
     score_functions,
     score_statistics,
     smooth_p_values,
+    spiegelhalter_line,
 )
 from calibrant.numerics.weighted_points import compress_to_at_most
 
@@ -100,7 +101,7 @@ def clustered_p_value(
     dependence: Dependence,
     count: int,
     line: Callable[[FloatVector], FloatVector] = bent_line,
-    test: Callable[[FloatVector], SmoothPValue] = outcome_of_scores,
+    test: Callable[[FloatVector, FloatVector], SmoothPValue] = outcome_of_scores,
 ) -> SmoothPValue:
     """Return the p-value of the smooth test, rows of a cluster correlated.
 
@@ -112,7 +113,7 @@ def clustered_p_value(
     """
     null = replace(dependence, rates=dependence.sums.p)
     basis = score_functions(points, count, line)
-    scores = score_statistics(points, basis)
+    scores, alone = score_statistics(points, basis), spiegelhalter_line(points, basis)
     shaped = max(dependence.factor, MIN_FACTOR)
     functions = _functions(points, basis)
     added, axes = np.linalg.eigh(null.shared(points.p, functions, shaped))
@@ -121,7 +122,9 @@ def clustered_p_value(
         further = added * max(factor - 1.0, 0.0) / (shaped - 1.0)
         covariance = (axes * (1.0 + np.maximum(further, MIN_ADDED))) @ axes.T
         factors = np.linalg.cholesky(covariance)
-        return test(np.asarray(np.linalg.solve(factors, scores), np.float64))
+        independent = np.asarray(np.linalg.solve(factors, scores), np.float64)
+        turned = alone @ factors[: alone.size, : alone.size]
+        return test(independent, turned / np.linalg.norm(turned))
 
     # The cube root of a chi-square is nearly normal (Wilson and Hilferty 1931).
     spread = 2.0 / (9.0 * dependence.freedom)
@@ -139,6 +142,6 @@ def clustered_cox(points: WeightedPoints, dependence: Dependence) -> Outcome:
     return clustered_p_value(points, dependence, count, logit, _sum_of_squares).outcome
 
 
-def _sum_of_squares(scores: FloatVector) -> SmoothPValue:
+def _sum_of_squares(scores: FloatVector, _line: FloatVector) -> SmoothPValue:
     log = float(log_tail(scores.size, np.square(scores).sum()))
     return SmoothPValue(0.0 - log, float(np.exp(log)))
