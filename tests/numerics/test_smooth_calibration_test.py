@@ -1,29 +1,29 @@
 """The smooth test's null distribution, against simulation and closed forms."""
 
-from itertools import pairwise
 from math import factorial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import quad
 from scipy.special import log_ndtr, logit
 from scipy.stats import chi2, kstest, norm
 
 from calibrant.core.sample import BinarySample
 from calibrant.numerics.classical_tests import cox, spiegelhalter_z
 from calibrant.numerics.smooth_calibration_test import (
-    CONSTANT_SHARE,
-    LEVEL_SHARES,
-    ORDERS,
-    MinPValue,
-    angle,
-    least_log_tails,
+    EXPONENT,
+    LINE_SHARE,
+    PRICES,
+    SHARES,
+    SmoothPValue,
+    bent_line,
+    count_for,
+    log_mean_p,
     log_tail,
-    min_p_values,
-    p_value_of_min,
+    outcome_of_scores,
     score_functions,
     score_statistics,
+    smooth_p_values,
     spiegelhalter_line,
 )
 from calibrant.numerics.weighted_points import compress_to_at_most
@@ -31,14 +31,14 @@ from calibrant.numerics.weighted_points import compress_to_at_most
 
 def smooth_test(one):
     """Return statistic and p-value of one sample."""
-    return min_p_values([one])[0].outcome
+    return smooth_p_values([one])[0].outcome
 
 
 def points(p, y):
     return compress_to_at_most(BinarySample(p, y))
 
 
-def scores(p, y, count, line=angle):
+def scores(p, y, count, line=bent_line):
     """Return scores, and Spiegelhalter's direction among the first two."""
     one = points(p, np.asarray(y, dtype=float))
     basis = score_functions(one, count, line)
@@ -49,80 +49,99 @@ def direction(cosine):
     return np.array([cosine, np.sqrt(1.0 - cosine**2)])
 
 
-SHARES = np.array(list(LEVEL_SHARES.values()))
-PREFIXES = [ORDERS[:size] for size in (2, 3, 4, len(ORDERS))]
+COUNTS = [count for count in PRICES if count > 1]
 
 
-def least_quotients(scores, orders, cosine):
-    sums = np.cumsum(scores**2, axis=1)[:, np.array(orders) - 1]
-    sums[:, 0] = (scores[:, :2] @ direction(cosine)) ** 2
-    least = (chi2.sf(sums, orders) / SHARES[: len(orders)]).min(axis=1)
-    return np.minimum(least, chi2.sf(scores[:, 0] ** 2, 1) / CONSTANT_SHARE)
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("cosine", [0.0, -0.6, 0.95])
+def test_the_chance_of_the_mean_is_that_of_simulation(count, cosine):
+    normal = np.random.default_rng(0).standard_normal((100_000, count))
+    mean = np.exp(log_mean_p(normal, direction(cosine)))
+    found = np.minimum(PRICES[count] * mean, 0.5 * (1.0 + mean))
+    assert kstest(found, "uniform").statistic < 0.04  # near 0.9
+    for level in (0.3, 0.1, 0.05, 0.01, 0.001):
+        drawn = np.mean(found <= level)
+        error = np.sqrt(level * (1 - level) / mean.size)
+        assert abs(drawn - level) < 0.03 * level + 4 * error
 
 
-@pytest.mark.parametrize("orders", PREFIXES)
-@pytest.mark.parametrize("cosine", [0.0, 0.4, -0.9, 1.0])
-def test_the_chance_of_the_least_pvalue_is_that_of_simulation(orders, cosine):
-    normal = np.random.default_rng(0).standard_normal((100_000, orders[-1]))
-    least = least_quotients(normal, orders, cosine)
-    for level in (0.7, 0.3, 0.05, 0.01):
-        drawn = np.mean(least <= level)
-        error = np.sqrt(drawn * (1 - drawn) / least.size)
-        assert abs(p_value_of_min(orders, level, cosine) - drawn) < 4 * error
+def rare_chance(count, line, level, draws=25_000):
+    """Return the chance that the mean is below a level, and its standard error.
 
-
-@pytest.mark.parametrize("orders", PREFIXES[:3])
-def test_small_chances_are_those_of_weighted_simulation(orders):
-    """Scores are drawn with a larger spread, and weighted by their density."""
-    level, spread, size = 1e-6, 2.3, orders[-1]
-    drawn = spread * np.random.default_rng(7).standard_normal((400_000, size))
-    weight = np.exp(-0.5 * (1.0 - spread**-2) * np.sum(drawn**2, axis=1))
-    below = least_quotients(drawn, orders, -0.4) <= level
-    found = spread**size * weight * below
-    error = found.std() / np.sqrt(found.size)
-    assert error < 0.04 * found.mean()
-    assert abs(p_value_of_min(orders, level, -0.4) - found.mean()) < 4 * error
-
-
-def leaving(limit, rest, kinks):
-    """Return the chance that a score exceeds a limit, or the square of another `rest`.
-
-    Where the limit of the other square has kinks, the integral is split.
+    Scores are drawn from a mixture in which one sum is as large as it must be, and
+    weighted by their density.
     """
-    ends = np.unique(np.clip([0.0, *kinks, limit], 0.0, limit))
-    parts = [
-        quad(lambda z: 2 * norm.pdf(z) * chi2.sf(rest(z), 1), *pair, epsabs=0.0)[0]
-        for pair in pairwise(ends)
-    ]
-    return 2 * norm.sf(limit) + sum(parts)
+    rng, axes = np.random.default_rng(7), np.eye(count)
+    parts = [axes[:, :order] for order in SHARES if order <= count]
+    parts.append(axes[:, :2] @ line[:, np.newaxis])
+    sizes = [part.shape[1] for part in parts]
+    spreads = [np.sqrt(chi2.isf(0.1 * level, size) / size) for size in sizes]
+    drawn = []
+    for part, spread in zip(parts, spreads, strict=True):
+        z = rng.standard_normal((draws, count))
+        drawn.append(z + (spread - 1) * (z @ part) @ part.T)
+    z, density = np.concatenate(drawn), 0.0
+    for part, size, spread in zip(parts, sizes, spreads, strict=True):
+        square = ((z @ part) ** 2).sum(axis=1)
+        density += spread**-size * np.exp(0.5 * (1 - spread**-2) * square)
+    found = (log_mean_p(z, line) <= np.log(level)) * len(parts) / density
+    return found.mean(), found.std() / np.sqrt(found.size)
 
 
-@pytest.mark.parametrize("level", [0.9, 0.3, 0.05, 1e-9])
-def test_two_orders_equal_an_integral_over_the_first(level):
-    """Where directions are at right angles, or the same."""
-    constant = norm.isf(CONSTANT_SHARE * level / 2)
-    line, both = norm.isf(level / 2), chi2.isf(level, 2)
-    kinks = np.sqrt([max(both - line**2, 0.0), both])
-
-    def disc(z):
-        return max(both - z * z, 0.0)
-
-    wanted = leaving(constant, lambda z: min(line**2, disc(z)), kinks)
-    assert_allclose(p_value_of_min((1, 2), level, 0.0), wanted, rtol=1e-6)
-    wanted = leaving(line, disc, kinks)
-    assert_allclose(p_value_of_min((1, 2), level, 1.0), wanted, rtol=1e-6)
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("level", [1e-3, 1e-8])
+def test_small_chances_have_the_same_price(count, level):
+    chance, error = rare_chance(count, direction(0.3), level)
+    assert error < 0.03 * chance
+    assert abs(PRICES[count] * level - chance) < 0.04 * chance + 3 * error
 
 
-@pytest.mark.parametrize("level", [1e-3, 1e-30, 1e-200])
-def test_the_price_of_looking_is_below_that_of_bonferroni(level):
-    chance = p_value_of_min(ORDERS, level, 0.2)
-    assert level < chance < (SHARES.sum() + CONSTANT_SHARE) * level * 1.05
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_mean_is_that_of_powers_of_pvalues(count):
+    z, line = np.random.default_rng(3).standard_normal(count), direction(0.6)
+    total = LINE_SHARE
+    powers = LINE_SHARE * chi2.sf((z[:2] @ line) ** 2, 1) ** -EXPONENT
+    for order, share in SHARES.items():
+        if order <= count:
+            total += share
+            powers += share * chi2.sf(np.sum(z[:order] ** 2), order) ** -EXPONENT
+    mean = (powers / total) ** (-1 / EXPONENT)
+    assert_allclose(np.exp(log_mean_p(z, line)), mean)
+    found = outcome_of_scores(z, line)
+    assert_allclose(found.statistic, -np.log(mean))
+    assert_allclose(found.pvalue, min(PRICES[count] * mean, (1 + mean) / 2))
 
 
-def test_certain_and_impossible_levels_stay():
-    assert p_value_of_min(ORDERS, 0.0, 0.2) == 0.0
-    assert p_value_of_min(ORDERS, 1.0, 0.2) == 1.0
-    assert 0.999 < p_value_of_min(ORDERS, 0.9999, 0.2) <= 1.0
+def test_scores_of_zero_are_no_evidence():
+    found = outcome_of_scores(np.zeros(24), direction(0.0))
+    assert_allclose(found, (0.0, 1.0), atol=1e-12)
+
+
+def test_one_score_has_the_pvalue_of_the_normal():
+    found = outcome_of_scores(np.array([1.96]), np.ones(1))
+    assert_allclose(found.pvalue, 2 * norm.sf(1.96))
+
+
+def test_pvalues_of_huge_scores_keep_their_logarithm():
+    found = outcome_of_scores(np.full(24, 20.0), direction(0.0))
+    assert found.pvalue == 0.0
+    share = SHARES[24] / (sum(SHARES.values()) + LINE_SHARE)
+    wanted = -log_tail(24, 24 * 400.0) + np.log(share) / EXPONENT
+    assert_allclose(found.statistic, wanted)
+
+
+def test_rejection_is_a_pvalue_at_most_the_level():
+    found = SmoothPValue(3.0, 0.05)
+    assert found.rejects(0.05)
+    assert not found.rejects(0.049)
+
+
+@pytest.mark.parametrize(
+    ("information", "most", "count"),
+    [(0.1, 24, 6), (150, 24, 12), (287, 24, 12), (288, 24, 24), (1e6, 5, 3), (9, 1, 1)],
+)
+def test_more_functions_need_more_variance(information, most, count):
+    assert count_for(information, most) == count
 
 
 @pytest.mark.parametrize("order", [2, 4, 24])
@@ -140,38 +159,15 @@ def test_the_tail_of_one_square_is_that_of_the_normal():
         assert_allclose(log_tail(1, value), wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("orders", [(1,), *PREFIXES])
-@pytest.mark.parametrize("level", [0.2, 0.05, 1e-6])
-def test_a_test_rejects_if_its_pvalue_is_at_most_the_level(orders, level):
-    for share in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1.0, 1.1):
-        found = MinPValue(np.log(share * level), orders, 0.1)
-        assert found.rejects(level) == (found.outcome.pvalue <= level)
-
-
 def test_samples_are_tested_together_as_alone():
     rng = np.random.default_rng(5)
     cells = []
     for n in (1, 2, 3, 7, 8, 30, 400):
         p = rng.random(n)
         cells.append(points(p, (rng.random(n) < p).astype(float)))
-    together = [test.outcome for test in min_p_values(cells)]
+    together = [test.outcome for test in smooth_p_values(cells)]
     alone = [smooth_test(one) for one in cells]
     assert_allclose(together, alone, rtol=1e-9)
-
-
-def test_the_least_is_taken_among_the_orders_only():
-    found, line = np.sqrt([0.0, 0.0, 50.0, 0.0]), direction(0.0)
-    wanted = chi2.logsf(50.0, 3) - np.log(LEVEL_SHARES[3])
-    assert_allclose(least_log_tails(found, line, (1, 2, 3)), wanted)
-    assert least_log_tails(found, line, (1, 2)) == 0.0
-
-
-def test_the_constant_and_the_line_count_alone():
-    line = direction(0.6)
-    wanted = chi2.logsf(25.0, 1)
-    assert_allclose(least_log_tails(5.0 * line, line, (1, 2)), wanted)
-    constant = least_log_tails(np.array([5.0, 0.0]), line, (1, 2))
-    assert_allclose(constant, wanted - np.log(CONSTANT_SHARE))
 
 
 def test_the_constant_finds_how_far_the_mean_of_labels_is_off():
@@ -183,7 +179,7 @@ def test_the_constant_finds_how_far_the_mean_of_labels_is_off():
 
 
 def test_the_line_is_nearly_that_of_spiegelhalter():
-    """1 - 2 p is a line of the arcsine but for 1 percent of its variance."""
+    """1 - 2 p is a line of 2 p - 1 + arcsin(2 p - 1) but for little of its variance."""
     rng = np.random.default_rng(4)
     for shape in ((1.0, 1.0), (0.3, 5.0), (0.2, 0.2)):
         p = rng.beta(*shape, 5000)
@@ -192,7 +188,7 @@ def test_the_line_is_nearly_that_of_spiegelhalter():
             y = (rng.random(5000) < p).astype(float)
             found, line = scores(p, y, 2)
             pairs.append((found @ line, spiegelhalter_z(p, y, np.ones(5000)).statistic))
-        assert np.corrcoef(np.transpose(pairs))[0, 1] > 0.98
+        assert np.corrcoef(np.transpose(pairs))[0, 1] > 0.99
 
 
 def test_all_predictions_of_one_half_have_no_spiegelhalter_direction():
@@ -235,7 +231,7 @@ def test_a_calibrated_model_is_rejected_as_often_as_promised(a, b):
 @pytest.mark.parametrize(("p", "y"), [([0.1], [1.0]), ([0.2, 0.8], [1.0, 0.0])])
 def test_no_pvalue_is_below_the_chance_of_the_labels(p, y):
     """Of one row, exactly one in ten calibrated ones surprises as much as this one."""
-    found = min_p_values([points(np.array(p), np.array(y))])[0]
+    found = smooth_p_values([points(np.array(p), np.array(y))])[0]
     chance = np.prod(np.where(np.array(y) == 1.0, p, 1.0 - np.array(p)))
     assert_allclose(found.outcome.pvalue, chance)
     assert found.rejects(chance * 1.01)

@@ -42,7 +42,7 @@ from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.links import WHOLE, logit, logit_within
 from calibrant.numerics.pooling import brier_scores, log_losses, mean_and_error
 from calibrant.numerics.resampling import widen_to
-from calibrant.numerics.smooth_calibration_test import min_p_values
+from calibrant.numerics.smooth_calibration_test import smooth_p_values
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _error(sample: BinarySample) -> Bounds:
     value = fit.error(sample, alpha=1.0, debias=False)
     tail = 0.5 - 0.5 * DEFAULT_CONFIDENCE
     low, high = fit.error_quantiles((tail, 1.0 - tail), n_draws=DRAWS)
-    test = min_p_values([compress_to_at_most(sample)])[0]
+    test = smooth_p_values([compress_to_at_most(sample)])[0]
     if not test.rejects(tail):  # no drawn error is 0
         low = 0.0
     return Bounds(value, *widen_to(value, float(low), float(high)))

@@ -36,7 +36,7 @@ from calibrant.measures.score_decomposition import (
     small_samples,
 )
 from calibrant.numerics.isotonic import SortedSamples
-from calibrant.numerics.smooth_calibration_test import min_p_values
+from calibrant.numerics.smooth_calibration_test import smooth_p_values
 from calibrant.numerics.smooth_curve_fits import fit_curves
 from calibrant.predictions.predictions import as_predictions
 
@@ -473,5 +473,5 @@ def _prepare_small_units(fitted: Sequence[FittedTasks], methods: Sequence[str]) 
     cells = SortedSamples.of(samples).cells
     keep("few cells", samples, cells)
     if "smooth" in methods or fitted[0].settings.confidence is not None:
-        keep("smooth test", samples, min_p_values(cells))
+        keep("smooth test", samples, smooth_p_values(cells))
         keep("smooth curve", samples, fit_curves(samples))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtr
@@ -13,15 +13,16 @@ from calibrant.numerics.clustered import check_two_clusters, dependence_of
 from calibrant.numerics.links import logit
 from calibrant.numerics.smooth_calibration_test import (
     LINES,
-    ORDERS,
-    MinPValue,
-    angle,
+    MOST,
+    SmoothPValue,
+    bent_line,
+    count_for,
     label_variance,
-    least_log_tails,
-    min_p_values,
-    orders_for,
+    log_tail,
+    outcome_of_scores,
     score_functions,
     score_statistics,
+    smooth_p_values,
     spiegelhalter_line,
 )
 from calibrant.numerics.weighted_points import compress_to_at_most
@@ -49,28 +50,6 @@ MIN_FACTOR = 1.01
 TINY = 1e-300
 
 
-class MeanPValue(NamedTuple):
-    """The p-value of a test, averaged over what the variance between clusters may be.
-
-    Attributes
-    ----------
-    statistic, pvalue : float
-        Minus the logarithm of the smallest p-value, and the mean of p-values.
-    """
-
-    statistic: float
-    pvalue: float
-
-    @property
-    def outcome(self) -> Outcome:
-        """Return statistic and p-value."""
-        return Outcome(self.statistic, self.pvalue)
-
-    def rejects(self, level: float) -> bool:
-        """Return whether the p-value is at most a level."""
-        return self.pvalue <= level
-
-
 def cluster_t(scores: FloatVector, clusters: IntVector) -> Outcome:
     """Return Student's t of the sum of scores over clusters, and its p-value.
 
@@ -91,32 +70,25 @@ def cluster_t(scores: FloatVector, clusters: IntVector) -> Outcome:
     return Outcome(t, float(2.0 * stdtr(sums.size - 1, -abs(t))))
 
 
-SmoothPValue: TypeAlias = MinPValue | MeanPValue
-
-
-def smooth_p_value(
-    sample: BinarySample, max_functions: int = ORDERS[-1]
-) -> SmoothPValue:
+def smooth_p_value(sample: BinarySample, max_functions: int = MOST) -> SmoothPValue:
     """Return the p-value of the smooth test, with clusters where there are any."""
     points, dependence = compress_to_at_most(sample), dependence_of(sample)
     if dependence is None:
-        return min_p_values([points], max_functions)[0]
-    orders = _orders(points, dependence, min(max_functions, points.p.size))
-    return clustered_p_value(points, dependence, orders)
+        return smooth_p_values([points], max_functions)[0]
+    count = _count(points, dependence, min(max_functions, points.p.size))
+    return clustered_p_value(points, dependence, count)
 
 
-def _orders(
-    points: WeightedPoints, dependence: Dependence, most: int
-) -> tuple[int, ...]:
-    """Return the numbers of functions that dependent rows allow for."""
+def _count(points: WeightedPoints, dependence: Dependence, most: int) -> int:
+    """Return the number of functions that dependent rows allow for."""
     variance = label_variance(points)
     information = float(variance.sum())
-    basis = score_functions(points, orders_for(information, most)[-1], angle)
+    basis = score_functions(points, count_for(information, most), bent_line)
     null = replace(dependence, rates=dependence.sums.p)
     shared = null.shared(points.p, _functions(points, basis), dependence.factor)
     information /= 1.0 + max(float(np.mean(shared.diagonal())), 0.0)
     few = max(int(information / VARIANCE_OF_FEW), LINES)
-    return tuple(order for order in orders_for(information, most) if order <= few)
+    return count_for(information, min(most, few))
 
 
 def _functions(points: WeightedPoints, basis: FloatMatrix) -> FloatMatrix:
@@ -127,9 +99,10 @@ def _functions(points: WeightedPoints, basis: FloatMatrix) -> FloatMatrix:
 def clustered_p_value(
     points: WeightedPoints,
     dependence: Dependence,
-    orders: tuple[int, ...],
-    line: Callable[[FloatVector], FloatVector] = angle,
-) -> MeanPValue:
+    count: int,
+    line: Callable[[FloatVector], FloatVector] = bent_line,
+    test: Callable[[FloatVector, FloatVector], SmoothPValue] = outcome_of_scores,
+) -> SmoothPValue:
     """Return the p-value of the smooth test, rows of a cluster correlated.
 
     Sums of label less prediction are made independent by their covariance within
@@ -139,28 +112,25 @@ def clustered_p_value(
     the same factor.
     """
     null = replace(dependence, rates=dependence.sums.p)
-    basis = score_functions(points, orders[-1], line)
+    basis = score_functions(points, count, line)
     scores, alone = score_statistics(points, basis), spiegelhalter_line(points, basis)
     shaped = max(dependence.factor, MIN_FACTOR)
     functions = _functions(points, basis)
     added, axes = np.linalg.eigh(null.shared(points.p, functions, shaped))
 
-    def at(factor: float) -> MinPValue:
+    def at(factor: float) -> SmoothPValue:
         further = added * max(factor - 1.0, 0.0) / (shaped - 1.0)
         covariance = (axes * (1.0 + np.maximum(further, MIN_ADDED))) @ axes.T
         factors = np.linalg.cholesky(covariance)
         independent = np.asarray(np.linalg.solve(factors, scores), np.float64)
         turned = alone @ factors[: alone.size, : alone.size]
-        turned /= np.linalg.norm(turned)
-        log_least = float(least_log_tails(independent, turned, orders))
-        return MinPValue(log_least, orders, float(turned[0]))
+        return test(independent, turned / np.linalg.norm(turned))
 
     # The cube root of a chi-square is nearly normal (Wilson and Hilferty 1931).
     spread = 2.0 / (9.0 * dependence.freedom)
     below = np.maximum(1.0 - spread + np.sqrt(spread) * NODES, MIN_ROOT) ** 3.0
-    pvalues = [at(dependence.factor / one).outcome.pvalue for one in below.tolist()]
-    chance = float(SHARES @ pvalues)
-    return MeanPValue(at(dependence.factor).outcome.statistic, chance)
+    pvalues = [at(dependence.factor / one).pvalue for one in below.tolist()]
+    return at(dependence.factor)._replace(pvalue=float(SHARES @ pvalues))
 
 
 def clustered_cox(points: WeightedPoints, dependence: Dependence) -> Outcome:
@@ -168,5 +138,10 @@ def clustered_cox(points: WeightedPoints, dependence: Dependence) -> Outcome:
 
     The statistic is minus the logarithm of the p-value at the estimated dependence.
     """
-    orders = (min(LINES, points.p.size),)
-    return clustered_p_value(points, dependence, orders, logit).outcome
+    count = min(LINES, points.p.size)
+    return clustered_p_value(points, dependence, count, logit, _sum_of_squares).outcome
+
+
+def _sum_of_squares(scores: FloatVector, _line: FloatVector) -> SmoothPValue:
+    log = float(log_tail(scores.size, np.square(scores).sum()))
+    return SmoothPValue(0.0 - log, float(np.exp(log)))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import BoolVector, FloatVector
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.clustered_test import SmoothPValue
     from calibrant.numerics.kernel_error import ErrorKernel
+    from calibrant.numerics.smooth_calibration_test import SmoothPValue
 
 EVENTS_PER_REJECTION = 10
 """For each so many events, one more must be rejected for any to count."""
@@ -42,7 +42,7 @@ class PosteriorLimits:
         Level of the interval.
     low, high : ndarray of shape (events,)
         Quantiles of the errors of maps drawn from the posterior of each event.
-    tests : sequence of MinPValue or MeanPValue
+    tests : sequence of SmoothPValue
         The smooth test of calibration of each event.
     """
 
