@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from calibrant.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
         IntVector,
         Scale,
     )
-
-Made = TypeVar("Made")
 
 
 class Sized(Protocol):
@@ -124,36 +122,6 @@ class BinarySample:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         return BinarySample(self.p[rows], self.y[rows], weight)
-
-
-def kept_on_sample(
-    name: str,
-) -> Callable[[Callable[[BinarySample], Made]], Callable[[BinarySample], Made]]:
-    """Keep what a function makes of a sample under a name; it must be small.
-
-    Examples
-    --------
-    >>> @kept_on_sample("mean prediction")
-    ... def mean_prediction(sample):
-    ...     print("made")
-    ...     return float(sample.p.mean())
-    >>> sample = BinarySample(np.array([0.25, 0.5]), np.array([0.0, 1.0]))
-    >>> mean_prediction(sample), mean_prediction(sample)
-    made
-    (0.375, 0.375)
-    """
-
-    def keeping(make: Callable[[BinarySample], Made]) -> Callable[[BinarySample], Made]:
-        @wraps(make)
-        def once(sample: BinarySample) -> Made:
-            if name not in sample.made:
-                sample.made[name] = make(sample)
-            made: Made = sample.made[name]
-            return made
-
-        return once
-
-    return keeping
 
 
 def weighted_sample(
@@ -360,6 +328,8 @@ class ClusterSums:
 def cluster_codes(values: NDArray[Any], *, name: str) -> IntVector:
     """Return a number for each row, the same for rows of one cluster.
 
+    Examples
+    --------
     >>> cluster_codes(np.array(["b", "a", "b"]), name="clusters")
     array([0, 1, 0])
     """

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logit
 
 from calibrant.displays.diagram_data import mirrored_bars
-from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
 
-    from calibrant.core.array_types import ArrayLike, FloatVector, Space
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector, Space
     from calibrant.displays.diagram_data import Limits
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.displays.style import Pen
@@ -60,10 +61,17 @@ class Axis:
         >>> Axis("logit", (0.1, 0.9)).share([0.1, 0.5, 2])
         array([0. , 0.5, 1. ])
         """
-        at, ends = self.held(values), np.array(self.limits)
-        if self.space == "logit":
-            at, ends = logit(at), logit(ends)
-        return np.asarray((at - ends[0]) / (ends[1] - ends[0]))[()]
+        start, end = self._ends
+        at = self._scaled(self.held(values))
+        return np.asarray((at - start) / (end - start))[()]
+
+    def _scaled(self, values: FloatVector) -> FloatVector:
+        """Return values on the scale of the axis; no limit of logits is 0 or 1."""
+        return np.asarray(logit(values)) if self.space == "logit" else values
+
+    @cached_property
+    def _ends(self) -> FloatVector:
+        return self._scaled(np.array(self.limits))
 
     def cut(self, p: FloatVector, *heights: FloatVector) -> tuple[FloatVector, ...]:
         """Return the part of lines over p within the axes, cut where the axes end.
@@ -88,7 +96,11 @@ class Axis:
 
         return (part(p), *(self.held(part(line)) for line in heights))
 
-    @property
+    def cut_shares(self, p: FloatVector, *heights: FloatVector) -> FloatMatrix:
+        """Return how far along both axes the part of lines over p lies within them."""
+        return np.asarray(self.share(np.stack(self.cut(p, *heights))))
+
+    @cached_property
     def ticks(self) -> list[tuple[float, str]]:
         """Return the ticks and their names.
 
@@ -104,6 +116,11 @@ class Axis:
             if len(ticks) <= MAX_TICKS:
                 break
         return [(tick, f"{tick:.6g}".replace("e-0", "e-")) for tick in ticks]
+
+    @cached_property
+    def tick_shares(self) -> FloatVector:
+        """Return how far along the axis the ticks lie."""
+        return self.share([tick for tick, _ in self.ticks])
 
 
 def axes_inches(ax: Axes) -> float:

@@ -9,9 +9,9 @@ import numpy as np
 
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.parameters import check_choice
-from calibrant.core.sample import kept_on_sample
 from calibrant.core.tasks import InputSpec, check_events
 from calibrant.numerics.isotonic import SortedSamples, isotonic_values
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_rows import sorted_rows
 

@@ -23,9 +23,10 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import chdtrc, expit, ndtri
 
-from calibrant.core.sample import ClusterSums, kept_on_sample
+from calibrant.core.sample import ClusterSums
 from calibrant.exceptions import TooFewRowsError
 from calibrant.numerics.binning import bin_index
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.links import clip_probability, logit
 from calibrant.numerics.logistic import PenalisedProblem, solve_penalised
 from calibrant.numerics.smooth_calibration_test import score_functions

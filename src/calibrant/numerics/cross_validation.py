@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from calibrant.core.parameters import legacy_generator
-from calibrant.core.sample import BinarySample, kept_on_sample
+from calibrant.core.sample import BinarySample
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.sorted_rows import (
     SAME,
     are_binary,

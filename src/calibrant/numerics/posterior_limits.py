@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaincinv
 
-from calibrant.core.sample import kept_on_sample
 from calibrant.numerics.clustered_test import smooth_p_value
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.resampling import widen_to
 from calibrant.numerics.smooth_curve_fits import smooth_curve
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant.core.sample import kept_on_sample
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.clustered import effective_rows
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.links import logit
 from calibrant.numerics.logistic import Mode, PenalisedProblem, solve_penalised
 from calibrant.numerics.marginal_likelihood import (

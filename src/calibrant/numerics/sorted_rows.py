@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.core.sample import BinarySample, kept_on_sample
+from calibrant.core.sample import BinarySample
+from calibrant.numerics.kept import kept_on_sample
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from calibrant.core.sample import kept_on_sample
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.links import logit
 from calibrant.numerics.sorted_rows import sorted_rows
 

@@ -406,7 +406,9 @@ class RowPredictions(Store):
         """Return the groups of rows of each model; one of all rows without columns."""
         column, by = self.request.model, self.request.by
         if column is None:
-            groups = self._weighted(group_rows(self.table, by))
+            groups = [Group({}, slice(None))]
+            if by:
+                groups = self._weighted(group_rows(self.table, by))
             return {model.name: groups for model in self.columns}
         of_models: dict[str, list[Group]] = {}
         for group in self._weighted(group_rows(self.table, (column, *by))):

@@ -19,7 +19,7 @@ from calibrant.report.page import unbroken
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from calibrant.core.array_types import ArrayLike, FloatVector, Space
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector, Space
 
 LEFT, TOP, SIDE = 60.0, 12.0, 356.0
 """The square of the diagram within the drawing."""
@@ -69,23 +69,16 @@ class Axes(Axis):
         """Return places from the left."""
         return LEFT + SIDE * self.share(values)
 
-    def y(self, values: ArrayLike) -> FloatVector:
-        """Return places from the top."""
-        return TOP + SIDE * (1.0 - self.share(values))
-
-    def line(self, x: ArrayLike, y: ArrayLike) -> str:
-        """Return points as those of an SVG path, without the first letter."""
-        return path_points(self.x(x), self.y(y))
-
-    def within(self, curve: Mapping[str, Any]) -> dict[str, FloatVector]:
-        """Return the part of a curve, and of its band, that lies within the axes."""
+    def curve_places(self, curve: Mapping[str, Any]) -> dict[str, FloatVector]:
+        """Return where a curve and its band are drawn, as far as they are within."""
         lines = {name: np.array(curve[name]) for name in CURVE_LINES if name in curve}
-        return dict(zip(lines, self.cut(*lines.values()), strict=True))
+        places = _places(self.cut_shares(*lines.values()))
+        return dict(zip(lines, places, strict=True))
 
     @cached_property
     def tick_places(self) -> FloatVector:
         """Return the places of the ticks from the left."""
-        return self.x([tick for tick, _ in self.ticks])
+        return LEFT + SIDE * self.tick_shares
 
     def named_across(self) -> list[tuple[float, str]]:
         """Return the places and names that fit beside each other, from the middle on.
@@ -104,6 +97,11 @@ class Axes(Axis):
                 kept.append((x, name))
                 ends.append((left, right))
         return sorted(kept)
+
+
+def _places(shares: FloatMatrix) -> FloatMatrix:
+    """Return places from the left of the first row, from the top of others."""
+    return np.concatenate([LEFT + SIDE * shares[:1], BOTTOM - SIDE * shares[1:]])
 
 
 def path_points(x: FloatVector, y: FloatVector) -> str:
@@ -129,12 +127,13 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
     """Return the diagram of one event: curves, bins and histogram, on both axes."""
 
     def inside(axes: Axes) -> str:
+        curves = [axes.curve_places(curve) for curve in panel["curves"]]
         layers = [_histogram(panel["histogram"][axes.space], axes), DIAGONAL]
-        for number, curve in enumerate(panel["curves"]):
-            layers.append(_curve(curve, axes, number, identity))
-        for number, bins in enumerate(panel["bins"], start=len(panel["curves"])):
+        for number, curve in enumerate(curves):
+            layers.append(_curve(curve, number, identity))
+        for number, bins in enumerate(panel["bins"], start=len(curves)):
             layers.append(_bins(bins, axes, number))
-        return "".join([*layers, _corners(panel, axes)])
+        return "".join([*layers, _corners(panel, curves)])
 
     return _svg(identity, title, panel, inside)
 
@@ -142,7 +141,8 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
 def mini_svg(panel: Mapping[str, Any], identity: str) -> Markup:
     """Return a small diagram without names, for the verdict; what it says is beside."""
     axes = Axes.of_panel(panel)
-    layers = [_curve(curve, axes, 0, identity) for curve in panel["curves"][:1]]
+    curves = [axes.curve_places(curve) for curve in panel["curves"][:1]]
+    layers = [_curve(curve, 0, identity) for curve in curves]
     if not layers:
         layers = [_bins(bins, axes, 0) for bins in panel["bins"][:1]]
     return Markup(  # noqa: S704  (numbers only)
@@ -194,11 +194,11 @@ def _lines_svg(
 
     def inside(axes: Axes) -> str:
         drawn = [
-            f'<g class="{group}">{_band(curve, axes, f"band {own}")}'
+            f'<g class="{group}">{_band(curve, f"band {own}")}'
             f'<path class="curve {own}" d="M'
-            f'{axes.line(curve["p"], curve["calibrated"])}"/></g>'
+            f'{path_points(curve["p"], curve["calibrated"])}"/></g>'
             for group, own, curve in (
-                (group, own, axes.within(whole)) for group, own, whole in lines
+                (group, own, axes.curve_places(whole)) for group, own, whole in lines
             )
             if curve["p"].size
         ]
@@ -219,8 +219,10 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
     def y(values: ArrayLike) -> FloatVector:
         return TOP + DECISION_HEIGHT * (1.05 - np.asarray(values) / most) / 1.2
 
+    x = across.x(decisions["thresholds"])
+
     def line(values: Sequence[float]) -> str:
-        return path_points(across.x(decisions["thresholds"]), y(values))
+        return path_points(x, y(values))
 
     def limits(curve: Mapping[str, Any]) -> str:
         back = " ".join(reversed(line(curve["low"]).split()))
@@ -326,21 +328,23 @@ def _frame(axes: Axes, bottom: float) -> str:
     return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
 
 
-def _directions(panel: Mapping[str, Any], axes: Axes) -> set[str]:
+def _directions(curves: Sequence[Mapping[str, FloatVector]]) -> set[str]:
     """Return the directions in which the first curve departs, both without curves."""
-    if not panel["curves"]:
+    if not curves:
         return set(DIRECTIONS)
-    curve = axes.within(panel["curves"][0])
-    return directions_of(axes.share(curve["p"]), axes.share(curve["calibrated"]))
+    across, up = curves[0]["p"] - LEFT, BOTTOM - curves[0]["calibrated"]
+    return directions_of(across / SIDE, up / SIDE)
 
 
-def _corners(panel: Mapping[str, Any], axes: Axes) -> str:
+def _corners(
+    panel: Mapping[str, Any], curves: Sequence[Mapping[str, FloatVector]]
+) -> str:
     """Say which side is which, and write the statistics where there is more room."""
     statistics = [unbroken(line) for line in panel["statistics"]]
     low = statistics if panel["corner"] == "lower right" else []
     high = [] if low else statistics
     upper, lower = [("said", line) for line in high], [("said", line) for line in low]
-    drawn = _directions(panel, axes)
+    drawn = _directions(curves)
     if "under" in drawn:
         upper.insert(0, ("said under", DIRECTIONS["under"]))
     if "over" in drawn:
@@ -377,42 +381,39 @@ def _axis_names(across: str, up: str, bottom: float, below: float) -> str:
     )
 
 
-def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> str:
-    curve = axes.within(curve)
+def _curve(curve: Mapping[str, FloatVector], number: int, identity: str) -> str:
     if not curve["p"].size:  # all of it lies beyond the axes
         return ""
-    p = curve["p"]
-    line, ends = axes.line(p, curve["calibrated"]), [p[-1], p[0]]
+    line, ends = path_points(curve["p"], curve["calibrated"]), curve["p"][[-1, 0]]
+    back = path_points(ends, TOP + RIGHT - ends)  # along the diagonal
     # Only the first map fills the gap to the diagonal; two fillings hide each other.
     gaps = [
         f'<path class="{kind}" clip-path="url(#{identity}-{side})" '
-        f'd="M{line} {axes.line(ends, ends)}Z"/>'
+        f'd="M{line} {back}Z"/>'
         for kind, side in (("too-low", "above"), ("too-high", "below"))
         if number == 0
     ]
     return (
-        f'<g class="l{number} m{number}">{"".join(gaps)}{_band(curve, axes, "band")}'
+        f'<g class="l{number} m{number}">{"".join(gaps)}{_band(curve, "band")}'
         f'<path class="curve" d="M{line}"/></g>'
     )
 
 
-def _band(curve: Mapping[str, Any], axes: Axes, kind: str) -> str:
+def _band(curve: Mapping[str, FloatVector], kind: str) -> str:
     if "low" not in curve:
         return ""
-    upper = axes.line(curve["p"], curve["high"])
-    lower = axes.line(curve["p"][::-1], curve["low"][::-1])
+    upper = path_points(curve["p"], curve["high"])
+    lower = path_points(curve["p"][::-1], curve["low"][::-1])
     return f'<path class="{kind}" d="M{upper} {lower}Z"/>'
 
 
 def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
-    places = [axes.y(bins[name]) for name in ("observed", "low", "high")]
-    predicted = bins["predicted"]
+    columns = [bins[name] for name in ("predicted", "observed", "low", "high")]
+    places = _places(axes.share(columns))
     drawn = [
         f'<path class="whisker" d="M{x:.1f},{low:.1f}V{high:.1f}"/>'
         f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>'
-        for p, x, y, low, high in zip(
-            predicted, axes.x(predicted), *places, strict=True
-        )
+        for p, x, y, low, high in zip(columns[0], *places, strict=True)
         if axes.limits[0] <= p <= axes.limits[1]
     ]
     return f'<g class="l{number} m{number}">{"".join(drawn)}</g>'
@@ -421,7 +422,7 @@ def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
 def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
     """Return events upwards and others downwards."""
     sides = mirrored_bars(np.array(histogram["rows"]), np.array(histogram["events"]))
-    left, right = axes.x(histogram["left"]), axes.x(histogram["right"])
+    left, right = axes.x([histogram["left"], histogram["right"]])
     bars = []
     for (name, (share, text)), sign in zip(sides.items(), (-1.0, 1.0), strict=True):
         used = share > 0.0
