@@ -8,7 +8,6 @@ from scipy.stats import norm
 
 from calibrant.calibrators.smooth import Smooth
 from calibrant.core.sample import BinarySample
-from calibrant.exceptions import OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics.links import logit
 
@@ -179,9 +178,3 @@ def test_the_same_seed_gives_the_same_draws_made_once():
     assert not np.allclose(fit.curve.drawn_terms(50, 4), first)
     fit.curve.forget_posterior()
     assert_allclose(fit.curve.drawn_terms(50, 3), first)
-
-
-def test_bad_parameters_are_named():
-    fit, sample, _ = fitted(n=1000)
-    with pytest.raises(OptionError, match="confidence must lie"):
-        fit.band(sample.p, 95)

@@ -14,7 +14,7 @@ import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
 from calibrant.report.json_numbers import counts, numbers
 from calibrant.report.page import json_for_script
-from calibrant.report.svg import Axes, reliability_svg
+from calibrant.report.svg import BOTTOM, LEFT, Axes, reliability_svg
 
 
 class Elements(HTMLParser):
@@ -222,11 +222,13 @@ def test_curves_end_at_the_end_of_the_axes():
     logits = np.linspace(0.0, 30.0, 301)  # the axes end at 13.8
     p, calibrated = expit(logits), expit(logits / 3)
     curve = {"p": p.tolist(), "calibrated": calibrated.tolist()}
-    cut = Axes("logit", (0.1, 1.0 - 1e-6)).within(curve)
-    assert cut["p"][-1] == 1.0 - 1e-6
-    assert cut["p"][-2] < cut["p"][-1]
-    end = cut["calibrated"][-1]
-    assert end == pytest.approx(expit(logit(1.0 - 1e-6) / 3), abs=1e-4)
+    axes = Axes("logit", (1e-6, 1.0 - 1e-6))
+    places = axes.curve_places(curve)
+    right, *before = axes.x([1.0 - 1e-6, expit(13.7)]).tolist()
+    assert places["p"][-1] == pytest.approx(right)
+    assert before[0] <= places["p"][-2] < right
+    end = axes.x(expit(logit(1.0 - 1e-6) / 3)) - LEFT  # both axes are the same
+    assert BOTTOM - places["calibrated"][-1] == pytest.approx(end, abs=0.1)
 
 
 def test_bins_beyond_the_axes_are_not_drawn(fast):

@@ -11,7 +11,6 @@ from calibrant.calibrators.multiclass_smooth import fit_classes
 from calibrant.core.parameters import (
     check_count,
     check_flag,
-    check_fraction,
     check_penalties,
 )
 from calibrant.exceptions import OptionError
@@ -94,7 +93,6 @@ class SmoothFit(CurveFit):
         random_state : int, generator or None
             Seeds the maps that are drawn.
         """
-        check_fraction(confidence, name="confidence")
         return self.curve.band(
             p,
             confidence,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
@@ -346,7 +347,7 @@ class Predictions:
         kept = [column, *by] if column else list(by)
         return Predictions(AggregatedPredictions(cells.grouped_by(kept)))
 
-    @property
+    @cached_property
     def task(self) -> str:
         """Return the name of the task: "binary", "confidence", a class or such."""
         request = self.store.request
@@ -508,6 +509,8 @@ def read_table(
             "source must be a table; these are already Predictions, which "
             "functions accept directly."
         )
+    if isinstance(source, MemoryTable):
+        return RowPredictions.of_table(source, request)
     if open_cells(source) is not None:
         raise OptionError(
             f"{source} contains aggregated predictions, which already have their "

@@ -52,6 +52,7 @@ PASSES, TOLERANCE = 6, 0.05
 between its neighbours."""
 CURVE_LINES = ("p", "calibrated", "low", "high")
 """Columns of a curve that are drawn."""
+BIN_COLUMNS = ("predicted", "observed", "low", "high")
 SPARK = 110.0
 """Width of the picture of an interval in a table."""
 
@@ -131,8 +132,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
         layers = [_histogram(panel["histogram"][axes.space], axes), DIAGONAL]
         for number, curve in enumerate(curves):
             layers.append(_curve(curve, number, identity))
-        for number, bins in enumerate(panel["bins"], start=len(curves)):
-            layers.append(_bins(bins, axes, number))
+        layers += _bins(panel["bins"], axes, len(curves))
         return "".join([*layers, _corners(panel, curves)])
 
     return _svg(identity, title, panel, inside)
@@ -144,7 +144,7 @@ def mini_svg(panel: Mapping[str, Any], identity: str) -> Markup:
     curves = [axes.curve_places(curve) for curve in panel["curves"][:1]]
     layers = [_curve(curve, 0, identity) for curve in curves]
     if not layers:
-        layers = [_bins(bins, axes, 0) for bins in panel["bins"][:1]]
+        layers = _bins(panel["bins"][:1], axes, 0)
     return Markup(  # noqa: S704  (numbers only)
         f'<svg class="mini" viewBox="{LEFT - 3:g} {TOP - 3:g} {SIDE + 6:g} '
         f'{SIDE + 6:g}" aria-hidden="true"><defs>{_clips(identity)}</defs>'
@@ -407,16 +407,24 @@ def _band(curve: Mapping[str, FloatVector], kind: str) -> str:
     return f'<path class="{kind}" d="M{upper} {lower}Z"/>'
 
 
-def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
-    columns = [bins[name] for name in ("predicted", "observed", "low", "high")]
-    places = _places(axes.share(columns))
-    drawn = [
-        f'<path class="whisker" d="M{x:.1f},{low:.1f}V{high:.1f}"/>'
-        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>'
-        for p, x, y, low, high in zip(columns[0], *places, strict=True)
-        if axes.limits[0] <= p <= axes.limits[1]
-    ]
-    return f'<g class="l{number} m{number}">{"".join(drawn)}</g>'
+def _bins(methods: Sequence[Mapping[str, Any]], axes: Axes, first: int) -> list[str]:
+    """Return the dots of each method with its bins, numbered from `first` on."""
+    if not methods:
+        return []
+    columns = [np.array([bins[name] for name in BIN_COLUMNS]) for bins in methods]
+    ends = np.cumsum([column.shape[1] for column in columns])[:-1]
+    places = np.split(_places(axes.share(np.hstack(columns))), ends, axis=1)
+    low, high = axes.limits
+    drawn = []
+    for number, (column, place) in enumerate(zip(columns, places, strict=True), first):
+        shown = (column[0] >= low) & (column[0] <= high)
+        dots = [
+            f'<path class="whisker" d="M{x:.1f},{bottom:.1f}V{top:.1f}"/>'
+            f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>'
+            for x, y, bottom, top in place[:, shown].T
+        ]
+        drawn.append(f'<g class="l{number} m{number}">{"".join(dots)}</g>')
+    return drawn
 
 
 def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
