@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.numerics.test_clustered import correlated
+from tests.numerics.test_cluster_dependence import correlated
 
 import calibrant as cb
 

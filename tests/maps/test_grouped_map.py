@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 import calibrant as cb
 from calibrant.exceptions import MapFormatError, OptionError
+from calibrant.maps.dialects import DIALECTS
 from calibrant.maps.grouped import GroupedMap, group_keys
-from calibrant.maps.languages import DIALECTS
 from calibrant.maps.parametric import BetaMap
 
 COMMON, OWN = BetaMap(1.0, 1.0, 0.5), BetaMap(1.0, 1.0, -0.5)

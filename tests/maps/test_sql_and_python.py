@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 import calibrant as cb
 from calibrant.exceptions import OptionError
-from calibrant.maps.languages import DIALECTS
+from calibrant.maps.dialects import DIALECTS
 from calibrant.maps.multiclass import MulticlassMeanMap, PooledMap, TopLabelMap
 from calibrant.maps.parametric import BetaMap
 from calibrant.maps.smooth import SmoothMap

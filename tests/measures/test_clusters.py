@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.numerics.test_clustered import copies, correlated
+from tests.numerics.test_cluster_dependence import copies, correlated
 
 import calibrant as cb
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
-from tests.numerics.test_clustered import copies, correlated
+from tests.numerics.test_cluster_dependence import copies, correlated
 
 from calibrant.core.sample import BinarySample
 from calibrant.numerics.clustered_test import cluster_t, smooth_p_value

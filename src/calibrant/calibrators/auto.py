@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import expit, ndtri
 
+from calibrant.calibrators.auto_held_out import NEEDED, ClassRows, EventRows, HeldOut
 from calibrant.calibrators.base import NO_GROUPS, ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
-from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
 from calibrant.calibrators.isotonic import VennAbers
 from calibrant.calibrators.logistic import Quadratic
 from calibrant.calibrators.smooth import Smooth, smooth_fit

@@ -43,7 +43,7 @@ from calibrant.exceptions import (
 )
 from calibrant.maps.grouped import GroupedMap, keys_of_groups
 from calibrant.maps.multiclass import MulticlassMap
-from calibrant.numerics.clustered import check_two_clusters
+from calibrant.numerics.cluster_dependence import check_two_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -30,7 +30,7 @@ from calibrant.core.row_rules import PERCENT
 from calibrant.core.sample import cluster_codes
 from calibrant.core.wording import shown
 from calibrant.exceptions import LabelError, OptionError
-from calibrant.numerics.clustered import check_two_clusters
+from calibrant.numerics.cluster_dependence import check_two_clusters
 from calibrant.numerics.links import clip_probability
 
 if TYPE_CHECKING:

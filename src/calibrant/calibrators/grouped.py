@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.calibrators.auto import FINE, Auto, certify, event_families, mean_bounds
-from calibrant.calibrators.held_out import (
+from calibrant.calibrators.auto_held_out import (
     HELD_OUT_NEEDED,
     EventRows,
     HeldOut,
@@ -26,7 +26,7 @@ from calibrant.core.sample import BinarySample
 from calibrant.maps.certificate import CertifiedMap, GroupTrial
 from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.smooth import SmoothMap
-from calibrant.numerics.clustered import row_factor
+from calibrant.numerics.cluster_dependence import row_factor
 from calibrant.numerics.cross_validation import folded_rows
 from calibrant.numerics.links import logit, logit_within, regression_ends
 from calibrant.numerics.marginal_likelihood import SharedFit, fit_shared

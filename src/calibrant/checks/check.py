@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr
 
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import BinTable, size_edges, tabulate
-from calibrant.numerics.clustered import row_factor
+from calibrant.numerics.cluster_dependence import row_factor
 from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 

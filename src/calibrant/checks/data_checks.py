@@ -13,7 +13,7 @@ from calibrant.checks.check import TITLES, Finding, Subject, fault, note
 from calibrant.core.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
-from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.cluster_dependence import dependence_of
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.paired import holm

@@ -20,8 +20,8 @@ from calibrant.core.output_files import MAP, check_named
 from calibrant.core.sample import warn_if_small
 from calibrant.core.warn import warn
 from calibrant.exceptions import OptionError, RowSumError, SmallSampleWarning
+from calibrant.maps.dialects import DIALECTS
 from calibrant.maps.grouped import GroupedMap
-from calibrant.maps.languages import DIALECTS
 from calibrant.maps.multiclass import MulticlassMap
 from calibrant.maps.sql_and_python import ACCURACY
 

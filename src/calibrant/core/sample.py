@@ -82,8 +82,8 @@ class BinarySample:
     # a number for each row, the same for rows that belong together; None where rows are
     # independent
     clusters: IntVector | None = None
-    # what was made of the rows and is kept, by name
-    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    # what was computed from the rows, by name (numerics/sample_cache.py)
+    cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def n(self) -> int:

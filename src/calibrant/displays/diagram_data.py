@@ -21,7 +21,7 @@ from calibrant.numerics.binning import (
     sample_table,
     width_edges,
 )
-from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.cluster_dependence import dependence_of
 from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import compress_on_log_grid
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         IntVector,
         JsonObject,
     )
-    from calibrant.maps.languages import Dialect, Language
+    from calibrant.maps.dialects import Dialect, Language
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         JsonObject,
         Scale,
     )
-    from calibrant.maps.languages import Language
+    from calibrant.maps.dialects import Language
 
 
 LIKELY = 0.4

@@ -23,7 +23,7 @@ from calibrant.maps.base import (
     stored_scale,
 )
 from calibrant.maps.certificate import Certificate
-from calibrant.maps.languages import DIALECTS
+from calibrant.maps.dialects import DIALECTS
 from calibrant.maps.sql_and_python import ACCURACY
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, Scale
-    from calibrant.maps.languages import Dialect
+    from calibrant.maps.dialects import Dialect
 
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,14})\.[0-9]{1,15}")
 """Numbers with a point, as files write them."""

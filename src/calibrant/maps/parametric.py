@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.core.array_types import FloatVector, IntVector
-    from calibrant.maps.languages import Language
+    from calibrant.maps.dialects import Language
 
 
 @dataclass(frozen=True, eq=False)

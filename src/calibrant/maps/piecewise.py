@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.maps.base import CalibrationMap, check_line, require, stored_maps
-from calibrant.maps.languages import lines_between
+from calibrant.maps.dialects import lines_between
 from calibrant.numerics.cross_validation import ROUNDING
 from calibrant.numerics.line_problems import lines_at
 from calibrant.numerics.short_formulas import with_clips
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from calibrant.core.array_types import FloatVector, Space
-    from calibrant.maps.languages import Language
+    from calibrant.maps.dialects import Language
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.maps.base import CalibrationMap, check_line
-from calibrant.maps.languages import lines_between
+from calibrant.maps.dialects import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
 from calibrant.numerics.short_formulas import Piece
 from calibrant.numerics.supported_shifts import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.core.array_types import FloatVector, IntVector
-    from calibrant.maps.languages import Language
+    from calibrant.maps.dialects import Language
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 
 from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError
-from calibrant.maps.languages import DIALECTS, PYTHON
+from calibrant.maps.dialects import DIALECTS, PYTHON
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.short_formulas import (
     EXACT,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatVector, Scale
     from calibrant.maps.base import CalibrationMap
-    from calibrant.maps.languages import Dialect, Language
+    from calibrant.maps.dialects import Dialect, Language
     from calibrant.numerics.short_formulas import Piece
 
 ACCURACY = 1e-6

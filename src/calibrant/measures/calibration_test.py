@@ -26,7 +26,7 @@ from calibrant.numerics.classical_tests import (
     hosmer_lemeshow,
     spiegelhalter_z,
 )
-from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.cluster_dependence import dependence_of
 from calibrant.numerics.clustered_test import cluster_t, clustered_cox, smooth_p_value
 from calibrant.numerics.smooth_calibration_test import MOST
 from calibrant.numerics.weighted_points import compress_to_at_most

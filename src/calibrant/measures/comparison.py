@@ -18,7 +18,7 @@ from calibrant.core.text_tables import frame_table
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import Argument, OptionError, Setting
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
-from calibrant.measures.results import SkippedGroups, as_columns, result_key
+from calibrant.measures.result_tables import SkippedGroups, as_columns, result_key
 from calibrant.numerics.paired import paired_differences, ranks, significantly_different
 from calibrant.numerics.resampling import RowGroups, bootstrap_cells
 from calibrant.predictions.in_memory import GROUP

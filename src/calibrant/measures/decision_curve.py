@@ -15,9 +15,9 @@ from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import check_one_event
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import Argument, OptionError
-from calibrant.measures.results import SkippedGroups, as_columns, result_key
+from calibrant.measures.result_tables import SkippedGroups, as_columns, result_key
 from calibrant.numerics.binning import sample_table
-from calibrant.numerics.clustered import check_two_clusters
+from calibrant.numerics.cluster_dependence import check_two_clusters
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.net_benefit import (
     NetBenefit,

@@ -22,7 +22,7 @@ from calibrant.core.threads import one_blas_thread
 from calibrant.engines.groups import Group
 from calibrant.exceptions import Argument, OptionError, TooFewRowsError
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
-from calibrant.measures.results import (
+from calibrant.measures.result_tables import (
     Result,
     SkippedGroups,
     as_columns,
@@ -30,12 +30,12 @@ from calibrant.measures.results import (
 )
 from calibrant.measures.score_decomposition import (
     Splits,
-    keep,
     mean_splits,
     prepare_splits,
     small_samples,
 )
 from calibrant.numerics.isotonic import SortedSamples
+from calibrant.numerics.sample_cache import fill_cache
 from calibrant.numerics.smooth_calibration_test import smooth_p_values
 from calibrant.numerics.smooth_curve_fits import fit_curves
 from calibrant.predictions.predictions import as_predictions
@@ -465,13 +465,13 @@ def _prepare_small_units(fitted: Sequence[FittedTasks], methods: Sequence[str]) 
     """Compute for all small units at once what their estimates start from.
 
     Ten thousand groups of ten rows are quick to compute, but going through them one by
-    one costs a millisecond of calls each. Results are kept on the samples.
+    one costs a millisecond of calls each. Results are cached on the samples.
     """
     samples = small_samples([one.tasks for one in fitted])
     if not samples:
         return
     cells = SortedSamples.of(samples).cells
-    keep("few cells", samples, cells)
+    fill_cache("few cells", samples, cells)
     if "smooth" in methods or fitted[0].settings.confidence is not None:
-        keep("smooth test", samples, smooth_p_values(cells))
-        keep("smooth curve", samples, fit_curves(samples))
+        fill_cache("smooth test", samples, smooth_p_values(cells))
+        fill_cache("smooth curve", samples, fit_curves(samples))

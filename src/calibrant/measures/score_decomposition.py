@@ -11,7 +11,7 @@ from calibrant.calibrators.registry import find_binary
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import InputSpec, check_events
 from calibrant.numerics.isotonic import SortedSamples, isotonic_values
-from calibrant.numerics.kept import kept_on_sample
+from calibrant.numerics.sample_cache import cached_on_sample, fill_cache
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_rows import sorted_rows
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 ScoreName: TypeAlias = Literal["brier", "log-loss"]
 ROW_LOSSES = {"brier": squared_errors, "log-loss": log_losses}
 ISOTONIC = "isotonic"
-KEPT = "isotonic splits"
-"""What isotonic splits are kept as."""
+ISOTONIC_SPLITS = "isotonic splits"
+"""Name of isotonic splits in the cache of a sample."""
 SMALL_SAMPLE = 64
 """Samples with more rows are worked on one by one."""
 
@@ -109,12 +109,6 @@ def small_samples(tasks: Iterable[BinaryTasks]) -> list[BinarySample]:
     return [sample for sample in alone if 0 < sample.n <= SMALL_SAMPLE]
 
 
-def keep(name: str, samples: Sequence[BinarySample], values: Sequence[Any]) -> None:
-    """Keep a value with each sample, where it is looked for before it is computed."""
-    for sample, value in zip(samples, values, strict=True):
-        sample.made.setdefault(name, value)
-
-
 def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
     """Split the scores of all small samples at once, by isotonic recalibration."""
     samples = small_samples(tasks)
@@ -122,7 +116,7 @@ def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
         rows = SortedSamples.of(samples)
         base = rows.means(rows.y)
         splits = _splits(rows, rows.isotonic, rows.means, base, isotonic=True)
-        keep(KEPT, samples, splits)
+        fill_cache(ISOTONIC_SPLITS, samples, splits)
 
 
 def mean_splits(tasks: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
@@ -143,7 +137,7 @@ def mean_splits(tasks: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     )
 
 
-@kept_on_sample(KEPT)
+@cached_on_sample(ISOTONIC_SPLITS)
 def _isotonic_splits(sample: BinarySample) -> Splits:
     rows = sorted_rows(sample)
     return _splits_of(rows, isotonic_values(rows), isotonic=True)

@@ -19,7 +19,7 @@ from calibrant.exceptions import SmallSampleWarning, UnknownNameError
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import over_units
 from calibrant.measures.pooled_summary import pool_units
-from calibrant.measures.results import (
+from calibrant.measures.result_tables import (
     MAX_NAMED,
     as_columns,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from calibrant.numerics.classical_tests import Outcome
-from calibrant.numerics.clustered import check_two_clusters, dependence_of
+from calibrant.numerics.cluster_dependence import check_two_clusters, dependence_of
 from calibrant.numerics.links import logit
 from calibrant.numerics.smooth_calibration_test import (
     LINES,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.clustered import Dependence
+    from calibrant.numerics.cluster_dependence import Dependence
     from calibrant.numerics.weighted_points import WeightedPoints
 
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(16)

@@ -11,7 +11,7 @@ from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
-from calibrant.numerics.kept import kept_on_sample
+from calibrant.numerics.sample_cache import cached_on_sample
 from calibrant.numerics.sorted_rows import (
     SAME,
     are_binary,
@@ -173,7 +173,7 @@ def sample_to_fold(sample: BinarySample) -> BinarySample:
     return sample
 
 
-@kept_on_sample("cells")
+@cached_on_sample("cells")
 def _cells(sample: BinarySample) -> BinarySample:
     return sum_cells(sample.p, sample.y, sample.weight).sample()
 
@@ -187,7 +187,7 @@ def few_cells(sample: BinarySample) -> BinarySample:
     return sample if sample.n_data <= MAX_EXACT_ROWS else _few_cells(sample)
 
 
-@kept_on_sample("cells to fold")
+@cached_on_sample("cells to fold")
 def _few_cells(sample: BinarySample) -> BinarySample:
     if not are_binary(sample.y):
         return sample

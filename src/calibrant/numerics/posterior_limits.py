@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from calibrant.numerics.clustered_test import smooth_p_value
-from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.resampling import widen_to
+from calibrant.numerics.sample_cache import cached_on_sample
 from calibrant.numerics.smooth_curve_fits import smooth_curve
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ EVENTS_PER_REJECTION = 10
 """For each so many events, one more must be rejected for any to count."""
 REACHES = (0.0, 1.0 / 32.0, 1.0 / 8.0)
 """How near to 0 and 1 all errors may be, where exact 0 or 1 are wrong."""
-kept_p_value = kept_on_sample("smooth test")(smooth_p_value)
+cached_p_value = cached_on_sample("smooth test")(smooth_p_value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class PosteriorLimits:
                 part = 0.0 if kernel else _least_error(sample, reach, tail, alpha)
                 quantiles[0] = min(quantiles[0], part)
             ends.append(quantiles)
-            tests.append(kept_p_value(sample))
+            tests.append(cached_p_value(sample))
             if len(samples) > 1:
                 curve.forget_posterior()
         low, high = np.transpose(ends)

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
+from calibrant.numerics.linearised_statistics import Linearised
 from calibrant.numerics.links import logit_within, regression_ends
 from calibrant.numerics.logistic import fit_logistic
-from calibrant.numerics.standard_errors import Linearised
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from calibrant.numerics.binning import width_edges
-from calibrant.numerics.clustered import effective_rows
-from calibrant.numerics.kept import kept_on_sample
+from calibrant.numerics.cluster_dependence import effective_rows
 from calibrant.numerics.links import logit
 from calibrant.numerics.logistic import Mode, PenalisedProblem, solve_penalised
 from calibrant.numerics.marginal_likelihood import (
@@ -22,6 +21,7 @@ from calibrant.numerics.marginal_likelihood import (
     most_likely,
     most_likely_members,
 )
+from calibrant.numerics.sample_cache import cached_on_sample
 from calibrant.numerics.small_samples import SmallSamples
 from calibrant.numerics.smooth_curves import FewRowsCurve, Member, SmoothCurve
 from calibrant.numerics.smooth_terms import STRAIGHT, TERMS, Terms, wrong_ends
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatVector
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.clustered import Effective
+    from calibrant.numerics.cluster_dependence import Effective
     from calibrant.numerics.marginal_likelihood import Evidence
     from calibrant.numerics.weighted_points import WeightedPoints
 
@@ -75,7 +75,7 @@ FREE = CurveChoices()
 """What is usually left to the data: everything."""
 
 
-@kept_on_sample("smooth curve")
+@cached_on_sample("smooth curve")
 def smooth_curve(sample: BinarySample) -> SmoothCurve:
     """Return the curve of a sample with the usual choices, fitted once."""
     return fit_curves([sample])[0]

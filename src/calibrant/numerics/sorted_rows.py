@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.core.sample import BinarySample
-from calibrant.numerics.kept import kept_on_sample
+from calibrant.numerics.sample_cache import cached_on_sample
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         IntVector,
     )
 
-MAX_KEPT_ROWS = 2**20
-"""Of samples with more rows the sorted ones are not kept, to save memory."""
+MAX_CACHED_ROWS = 2**20
+"""Of samples with more rows the sorted ones are not cached, to save memory."""
 SAME = 1e-15
 """Predictions that exceed the first one of a tie by less belong to the tie."""
 
@@ -42,10 +42,10 @@ def sorted_rows(sample: BinarySample) -> BinarySample:
     >>> sorted_rows(BinarySample(np.array([0.5, 0.2]), np.array([1.0, 0.0]))).p
     array([0.2, 0.5])
     """
-    return _sort(sample) if sample.p.size > MAX_KEPT_ROWS else _sorted_once(sample)
+    return _sort(sample) if sample.p.size > MAX_CACHED_ROWS else _sorted_once(sample)
 
 
-@kept_on_sample("sorted rows")
+@cached_on_sample("sorted rows")
 def _sorted_once(sample: BinarySample) -> BinarySample:
     return _sort(sample)
 
@@ -55,7 +55,7 @@ def sorted_if_known(sample: BinarySample) -> BinarySample:
 
     For sums over bins, which are faster over rows in order but not worth a sort.
     """
-    return sample.made.get("sorted rows") or sample
+    return sample.cache.get("sorted rows") or sample
 
 
 def _sort(sample: BinarySample) -> BinarySample:
@@ -75,7 +75,7 @@ def _sort(sample: BinarySample) -> BinarySample:
     return BinarySample(ordered, y[order], None if weight is None else weight[order])
 
 
-@kept_on_sample("running sums")
+@cached_on_sample("running sums")
 def running_sums(rows: BinarySample) -> tuple[FloatVector, FloatVector, FloatVector]:
     """Return weights, weighted predictions and labels of the first i rows, i = 0 to n.
 

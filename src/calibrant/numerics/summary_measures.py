@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
 
-from calibrant.numerics import standard_errors
+from calibrant.numerics import linearised_statistics
 from calibrant.numerics.loess import loess, lowess
 from calibrant.numerics.recalibration_line import (
     LogitPoints,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.linearised_statistics import Linearised
     from calibrant.numerics.smooth_curves import SmoothCurve
-    from calibrant.numerics.standard_errors import Linearised
     from calibrant.numerics.weighted_points import WeightedPoints
 
 Smoother: TypeAlias = Literal["smooth", "loess", "lowess"]
@@ -196,7 +196,7 @@ class SampleMeasures:
         if self.confidence is not None and np.isnan(limits[0]):
             missing = FEW
         if expected > 0.0:
-            ratio = standard_errors.observed_to_expected(self.points)
+            ratio = linearised_statistics.observed_to_expected(self.points)
             error = self.error(ratio) if self.has_both else np.nan
             low, high = (limit / expected for limit in limits)
             yield Measure("O:E", ratio.value, low, high, error, missing)
@@ -314,9 +314,9 @@ class SampleMeasures:
 
     def scores(self) -> Iterator[Measure]:
         """Give the scores, and the area under the ROC curve."""
-        yield self._score("Brier", standard_errors.brier(self.points), (0.0, 1.0))
+        yield self._score("Brier", linearised_statistics.brier(self.points), (0.0, 1.0))
         yield self._score(
-            "log-loss", standard_errors.mean_log_loss(self.points), (0.0, np.inf)
+            "log-loss", linearised_statistics.mean_log_loss(self.points), (0.0, np.inf)
         )
         if not self.has_both:
             for name in ("scaled Brier", "Nagelkerke R2", "AUROC"):
@@ -324,19 +324,19 @@ class SampleMeasures:
             return
         below = (-np.inf, 1.0)
         yield self._score(
-            "scaled Brier", standard_errors.scaled_brier(self.points), below
+            "scaled Brier", linearised_statistics.scaled_brier(self.points), below
         )
         yield self._score(
-            "Nagelkerke R2", standard_errors.nagelkerke(self.points), below
+            "Nagelkerke R2", linearised_statistics.nagelkerke(self.points), below
         )
         points = self.points
         if (
-            standard_errors.tied_share(points) > MAX_TIED
+            linearised_statistics.tied_share(points) > MAX_TIED
         ):  # in cells of distinct predictions
             points = distinct_predictions(self.sample)
-        area = standard_errors.auroc(points)
+        area = linearised_statistics.auroc(points)
         if self.clusters is None:
-            error = standard_errors.delong_error(area, points)
+            error = linearised_statistics.delong_error(area, points)
         else:
             error = self.error(area)
         yield self._area(area.value, error)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.links import logit
+from calibrant.numerics.sample_cache import cached_on_sample
 from calibrant.numerics.sorted_rows import sorted_rows
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def log_cell(p: FloatVector) -> tuple[IntVector, FloatVector]:
     return depth, near
 
 
-@kept_on_sample("log cells")
+@cached_on_sample("log cells")
 def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
     """Return the distinct predictions, or cells of them if there are very many.
 
@@ -181,7 +181,7 @@ def cells_if_known(sample: BinarySample) -> LogCells | None:
 
     For sums over bins, which are faster over cells but not worth finding these.
     """
-    known = sample.made.get("log cells")
+    known = sample.cache.get("log cells")
     return known if isinstance(known, LogCells) else None
 
 
@@ -232,7 +232,7 @@ def _block_sums(
     return sums
 
 
-@kept_on_sample("few cells")
+@cached_on_sample("few cells")
 def compress_to_at_most(sample: BinarySample) -> WeightedPoints:
     """Return the distinct predictions, or at most 512 cells of them, ascending.
 

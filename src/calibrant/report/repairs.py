@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.calibrators.auto import Auto, certify
-from calibrant.calibrators.held_out import EventRows
+from calibrant.calibrators.auto_held_out import EventRows
 from calibrant.calibrators.registry import find_method
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD, DEFAULT_REPAIR
 from calibrant.core.sample import BinarySample
@@ -24,8 +24,8 @@ from calibrant.report.json_numbers import error_numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from calibrant.calibrators.auto_held_out import HeldOut
     from calibrant.calibrators.fits import Fit
-    from calibrant.calibrators.held_out import HeldOut
     from calibrant.checks.check import Finding
     from calibrant.core.array_types import FloatMatrix
     from calibrant.core.sample import ClassSample

@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import TooFewRowsError
-from calibrant.numerics.clustered import (
+from calibrant.numerics.cluster_dependence import (
     Dependence,
     coarse_cells,
     dependence_of,

@@ -26,9 +26,9 @@ from scipy.special import chdtrc, expit, ndtri
 from calibrant.core.sample import ClusterSums
 from calibrant.exceptions import TooFewRowsError
 from calibrant.numerics.binning import bin_index
-from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.links import clip_probability, logit
 from calibrant.numerics.logistic import PenalisedProblem, solve_penalised
+from calibrant.numerics.sample_cache import cached_on_sample
 from calibrant.numerics.smooth_calibration_test import score_functions
 from calibrant.numerics.smooth_terms import interpolate_rows
 from calibrant.numerics.weighted_points import WeightedPoints, compress_to_at_most
@@ -358,7 +358,7 @@ def check_two_clusters(count: int) -> None:
         )
 
 
-@kept_on_sample("dependence")
+@cached_on_sample("dependence")
 def dependence_of(sample: BinarySample) -> Dependence | None:
     """Return how the labels of clusters depend on each other; None without clusters."""
     if sample.clusters is None:

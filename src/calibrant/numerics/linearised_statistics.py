@@ -1,4 +1,4 @@
-"""Statistics of labels with their linear part, which gives standard errors.
+"""Statistics such as Brier score and AUROC, linearised to give standard errors.
 
 The linear part says how much one more row of each kind moves the statistic. The sum of
 its squares estimates the variance where rows are independent; where rows of a cluster

@@ -1,4 +1,4 @@
-"""How dialects of SQL, and Python, write the formulas of maps."""
+"""Dialects of SQL, and Python: how each writes the formulas of maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What results share: columns of numbers, names of groups, and groups left out."""
+"""Result tables: rows as columns, the columns of groups, and groups left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What repairs make of rows that they were not fitted on."""
+"""How `auto` judges repairs on rows that they were not fitted on."""
 
 from __future__ import annotations
 
