@@ -9,7 +9,7 @@ from calibrant.calibrators.base import EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.core.parameters import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
-from calibrant.numerics.kernel_density import Bandwidth, ValueSummary, fit_density
+from calibrant.numerics.kernel_density import Bandwidth, BandwidthRows, fit_density
 
 if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
@@ -39,11 +39,11 @@ class KernelDensity(EventCalibrator):
 
     fitted_by: ClassVar[str] = "none"
     bandwidth: float | Literal["rule"] = "rule"
-    spread: ValueSummary = "all"
+    spread: BandwidthRows = "all"
 
     def check_parameters(self) -> None:
         """Raise where a parameter is invalid."""
-        check_choice(self.spread, get_args(ValueSummary), name="spread")
+        check_choice(self.spread, get_args(BandwidthRows), name="spread")
         if self.bandwidth != "rule":
             check_positive(self.bandwidth, name="bandwidth")
 

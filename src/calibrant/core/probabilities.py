@@ -171,15 +171,15 @@ def _probabilities(
     if low >= rule.low and high <= rule.high:
         return rule.to_prob(numbers)
     ends = rule.ends(precision)
-    spread = ValueSummary.of(numbers, ends)
+    summary = ValueSummary.of(numbers, ends)
     # Before anything is said of values that are missing.
-    within, remedy = in_range(scale), spread.remedy(scale, wording)
-    if spread.are_many_outside() or spread.is_clearly_other(scale):
+    within, remedy = in_range(scale), summary.remedy(scale, wording)
+    if summary.are_many_outside() or summary.is_clearly_other(scale):
         within = replace(within, error=ScaleError)
         raise _out_of_range(within, numbers, ends, remedy, wording)
     missing = ~np.isfinite(numbers) & ~(numbers == rule.low)
     check_nothing_missing(missing, name=wording.prob, values=numbers)
-    if spread.outside:
+    if summary.outside:
         raise _out_of_range(within, numbers, ends, remedy, wording)
     return np.clip(rule.to_prob(numbers), 0.0, 1.0)
 

@@ -247,7 +247,7 @@ class AggregationQuery:
         of_model = result.used & np.isin(result.event, own)
         ends = np.concatenate([result[name][of_model] for name in ("low", "high")])
         rows = result.n_rows - result.n_invalid
-        return replace(one, spread=one.spread.and_valid(rows, ends, one.scale))
+        return replace(one, summary=one.summary.and_valid(rows, ends, one.scale))
 
     def _check_usable(self, result: GridResult) -> None:
         """Raise where no row can be used, or labels or weights as a whole cannot."""

@@ -159,7 +159,7 @@ def _raise_no_probability(
     model = ModelColumns(column, (column,))
     faults = list(prediction_faults(table, model, ranges, counts))
     total, invalid = (_count(source, column, which) for which in ("TRUE", condition))
-    ranges = [replace(r, spread=replace(r.spread, rows=total)) for r in ranges]
+    ranges = [replace(r, summary=replace(r.summary, rows=total)) for r in ranges]
     raise_first(faults, ranges, counts, invalid=invalid, total=total, droppable=False)
     raise InputError(
         f"column {column!r} is outside [0, 1] because of rounding; apply the map "

@@ -78,13 +78,13 @@ def check_dropped(
     """
     ranges = list(ranges)
     for one in ranges:
-        if one.spread.is_clearly_other(one.scale, limit):
+        if one.summary.is_clearly_other(one.scale, limit):
             raise one.error()
     dropped = sum(reasons.values())
     if dropped <= limit * total:
         return
     enough = round(float(np.ceil(10.0 * dropped / total) / 10.0), 1)
-    many = [one for one in ranges if one.spread.are_many_outside(limit)]
+    many = [one for one in ranges if one.summary.are_many_outside(limit)]
     more: Text = (", or allow more to be dropped: ", Setting("max_dropped", enough))
     raise DroppedRowsError(
         f"{dropped:,} of {total:,} rows are invalid, but at most {100 * limit:g} % may "
@@ -168,8 +168,8 @@ def raise_first(
     at_least = "at least " if counts.sum() < invalid else ""
     remedies = {one.name: one.remedy for one in ranges}
     for one in ranges:
-        spread = one.spread
-        if spread.are_many_outside() or spread.is_clearly_other(one.scale):
+        summary = one.summary
+        if summary.are_many_outside() or summary.is_clearly_other(one.scale):
             raise one.error()
     for fault in faults:
         number, value = int(counts[fault.there].sum()), fault.example
@@ -189,18 +189,18 @@ class ScaleEvidence:
     name: str  # what messages call them
     scale: Scale  # what they are to hold
     ends: tuple[float, float]  # ends of the range, with room for rounding
-    spread: ValueSummary
+    summary: ValueSummary
 
     @property
     def remedy(self) -> Text:
         """Return what the values look like, and the way out."""
-        return self.spread.remedy(self.scale, MEASURE_WORDING)
+        return self.summary.remedy(self.scale, MEASURE_WORDING)
 
     def error(self) -> InputError:
         """Return the error about predictions that look like another scale."""
-        spread = self.spread
-        value = float(spread.high if spread.high > self.ends[1] else spread.low)
-        count = f"{spread.outside:,} of {spread.rows:,} rows do not"
+        summary = self.summary
+        value = float(summary.high if summary.high > self.ends[1] else summary.low)
+        count = f"{summary.outside:,} of {summary.rows:,} rows do not"
         fault = f"{count}, one is {shown(value)}"
         rule = replace(in_range(self.scale), error=ScaleError)
         return rule.broken(self.name, fault, self.remedy, value=value)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import Resamples
 
-ValueSummary: TypeAlias = Literal["all", "events", "others"]
+BandwidthRows: TypeAlias = Literal["all", "events", "others"]
+"""Of which rows the predictions determine the bandwidth."""
 
 MAX_CELLS = 1024
 """With more rows than this, they are aggregated into at most as many cells, half of
@@ -110,7 +111,7 @@ class Bandwidth:
     """The standard deviation of the kernel, or how it follows from a sample."""
 
     value: float | Literal["rule"]
-    spread: ValueSummary
+    spread: BandwidthRows
 
     def of(self, points: WeightedPoints) -> float:
         """Return the standard deviation of the kernel for a sample."""
