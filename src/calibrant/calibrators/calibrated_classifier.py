@@ -26,8 +26,8 @@ from calibrant.calibrators.registry import make_calibrator
 from calibrant.calibrators.wrappers import OneVsRest, is_calibrator
 from calibrant.core.arrays import as_vector, check_same_length
 from calibrant.core.defaults import DEFAULT_REPAIR
-from calibrant.core.row_rules import PERCENT
 from calibrant.core.sample import cluster_codes
+from calibrant.core.scales import PERCENT
 from calibrant.core.wording import shown
 from calibrant.exceptions import LabelError, OptionError
 from calibrant.numerics.cluster_dependence import check_two_clusters

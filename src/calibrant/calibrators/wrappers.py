@@ -17,8 +17,8 @@ import numpy as np
 
 from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
-from calibrant.core.row_rules import ROW_SUM_TOLERANCE
 from calibrant.core.sample import BinarySample
+from calibrant.core.scales import ROW_SUM_TOLERANCE
 from calibrant.exceptions import CalibrantError, OptionError, Setting
 from calibrant.maps.base import CalibrationMap
 from calibrant.maps.multiclass import MulticlassMap, OneVsRestMap, TopLabelMap

@@ -12,7 +12,7 @@ import typer
 from calibrant.cli.options import FailBy, Format, named_list
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
-from calibrant.core.row_rules import PERCENT
+from calibrant.core.scales import PERCENT
 from calibrant.core.tasks import WHOLE
 from calibrant.core.text_tables import frame_table, shown_rows
 from calibrant.core.wording import visible

@@ -18,14 +18,12 @@ from calibrant.core.arrays import (
     no_rows,
 )
 from calibrant.core.parameters import check_choice
-from calibrant.core.row_rules import (
+from calibrant.core.row_rules import RowRule, in_range, sums_to_one
+from calibrant.core.scales import (
     ROW_SUM_TOLERANCE,
-    RULES,
-    RowRule,
+    SCALE_RULES,
     ValueSummary,
-    in_range,
     precision_of,
-    sums_to_one,
     warn_if_not_logits,
     warn_if_not_percent,
 )
@@ -165,7 +163,7 @@ def _probabilities(
     numbers: NDArray[np.float64], precision: float, scale: Scale, wording: Wording
 ) -> NDArray[np.float64]:
     """Return probabilities; what is out of range by rounding is 0 or 1."""
-    rule = RULES[scale]
+    rule = SCALE_RULES[scale]
     with np.errstate(invalid="ignore"):
         low, high = numbers.min(), numbers.max()  # NaN where any is
     if low >= rule.low and high <= rule.high:
@@ -236,7 +234,7 @@ def _check_row_sums(prob: FloatMatrix, scale: Scale, wording: Wording) -> None:
     sums = prob.sum(axis=1)
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():
-        row, unit = int(np.argmax(off)), RULES[scale].unit
+        row, unit = int(np.argmax(off)), SCALE_RULES[scale].unit
         raise sums_to_one(scale).broken(
             f"{wording.prob} ({prob.shape[1]} columns)",
             f"row {row} sums to {unit * sums[row]:.6g} "

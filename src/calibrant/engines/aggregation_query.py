@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from calibrant.core.labels import check_label_values
-from calibrant.core.row_rules import precision_of
+from calibrant.core.scales import precision_of
 from calibrant.core.weights import check_total, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.aggregation_sql import (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.row_rules import PERCENT
+from calibrant.core.scales import PERCENT
 from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, WIDTHS
 
 if TYPE_CHECKING:

@@ -21,14 +21,16 @@ from calibrant.core.row_rules import (
     HAS_CLUSTER,
     HAS_LABEL,
     NOT_NEGATIVE,
-    ROW_SUM_TOLERANCE,
-    RULES,
     RowRule,
-    ValueSummary,
     class_label,
     in_range,
-    precision_of,
     sums_to_one,
+)
+from calibrant.core.scales import (
+    ROW_SUM_TOLERANCE,
+    SCALE_RULES,
+    ValueSummary,
+    precision_of,
 )
 from calibrant.core.wording import MEASURE_WORDING, shown
 from calibrant.exceptions import (
@@ -262,7 +264,7 @@ def row_faults(
         yield from prediction_faults(table, model, ranges, counts)
     for model in spec.models:
         if model.labels and model.scale != "logit":
-            rule = RULES[model.scale]
+            rule = SCALE_RULES[model.scale]
             total = rule.to_prob(_scores(table, model)).sum(axis=1)
             yield RowFault.of(
                 sums_to_one(model.scale),
@@ -311,12 +313,12 @@ def prediction_faults(
             yield RowFault.of(rule, f"column {name!r}", text, column)
     missing: BoolVector = ~np.isfinite(scores)
     if scale == "logprob":  # minus infinity is a probability of 0
-        missing &= scores != RULES[scale].low
+        missing &= scores != SCALE_RULES[scale].low
     yield fault(FINITE, missing)
     if scale == "logit":
         return
     precision = max(precision_of(table.column(name).dtype) for name in model.columns)
-    low, high = ends = RULES[scale].ends(precision)
+    low, high = ends = SCALE_RULES[scale].ends(precision)
     outside = (scores < low) | (scores > high)
     if outside.any():
         summary = ValueSummary.of(scores, ends, counts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from calibrant.core.row_rules import PERCENT
+from calibrant.core.scales import PERCENT
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.short_formulas import Piece
 

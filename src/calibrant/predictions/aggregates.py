@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logit
 
 from calibrant.core.labels import check_label_order
-from calibrant.core.row_rules import warn_if_not_event_logits, warn_if_not_percent
+from calibrant.core.scales import warn_if_not_event_logits, warn_if_not_percent
 from calibrant.core.tasks import WHOLE, BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional

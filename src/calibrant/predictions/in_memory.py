@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
-from calibrant.core.row_rules import warn_if_not_percent
 from calibrant.core.sample import check_class_sample, cluster_codes
+from calibrant.core.scales import warn_if_not_percent
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts, no_weight
 from calibrant.core.wording import MEASURE_WORDING
