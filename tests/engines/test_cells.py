@@ -235,7 +235,7 @@ def test_rows_and_cells_are_not_mixed(rows, cell_file):
     [
         ({"version": 99}, "another version"),
         ({"grid": "other"}, "another version"),
-        ({"version": 1}, "another version of calibrant; aggregate the rows again"),
+        ({"version": 5}, "another version of calibrant; aggregate the rows again"),
         ({"events": 7}, "damaged .* its content has changed"),
         ({"by": ["nothing"]}, "damaged"),
         ({"weighted": True}, "damaged"),
@@ -244,18 +244,18 @@ def test_rows_and_cells_are_not_mixed(rows, cell_file):
     ],
 )
 def test_damaged_files_of_cells_are_refused(damage, words, cell_file):
-    told = json.loads(pl.read_parquet_metadata(cell_file)["calibrant_cells"])
+    stored = json.loads(pl.read_parquet_metadata(cell_file)["calibrant_cells"])
     frame = pl.read_parquet(cell_file)
-    told = json.dumps(told | damage)
-    frame.write_parquet(cell_file, metadata={"calibrant_cells": told})
+    changed = json.dumps(stored | damage)
+    frame.write_parquet(cell_file, metadata={"calibrant_cells": changed})
     with pytest.raises(SourceError, match=words):
         cb.Predictions.load(cell_file)
 
 
 def forge(path, **columns):
-    told = pl.read_parquet_metadata(path)["calibrant_cells"]
+    stored = pl.read_parquet_metadata(path)["calibrant_cells"]
     frame = pl.read_parquet(path).with_columns(**columns)
-    frame.write_parquet(path, metadata={"calibrant_cells": told})
+    frame.write_parquet(path, metadata={"calibrant_cells": stored})
     return path
 
 
@@ -280,13 +280,13 @@ def test_changed_sums_are_refused(column, value, rows, cell_file):
 
 
 def test_truncated_and_empty_files_of_cells_are_refused(cell_file):
-    told = pl.read_parquet_metadata(cell_file)["calibrant_cells"]
+    stored = pl.read_parquet_metadata(cell_file)["calibrant_cells"]
     frame, whole = pl.read_parquet(cell_file), cell_file.read_bytes()
     for cut in (len(whole) // 2, len(whole) - 5, 10):
         cell_file.write_bytes(whole[:cut])
         with pytest.raises(SourceError, match="cannot be read as parquet"):
             cb.Predictions.load(cell_file)
-    frame[:0].write_parquet(cell_file, metadata={"calibrant_cells": told})
+    frame[:0].write_parquet(cell_file, metadata={"calibrant_cells": stored})
     with pytest.raises(SourceError, match="its content has changed"):
         cb.Predictions.load(cell_file)
     cell_file.write_bytes(whole[:200] + b"\xff" * (len(whole) - 2000) + whole[-1800:])

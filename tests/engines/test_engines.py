@@ -23,7 +23,7 @@ from calibrant.exceptions import (
     WeightError,
 )
 
-EXACT = ("group", "event", "cell", "rows", "happened", "low", "high")
+EXACT = ("group", "event", "cell", "rows", "event_rows", "low", "high")
 
 CASES = {
     "binary": {"y": "y", "p": "p"},
@@ -396,7 +396,7 @@ def test_labels_are_values_not_sql(local_engine, label, rows, tmp_path):
         .aggregate()
         .store.cells
     )
-    assert found.columns["happened"].sum() == rows["y"].sum()
+    assert found.columns["event_rows"].sum() == rows["y"].sum()
 
 
 def test_odd_names_bad_rows_and_labels_at_once(engine, rows, tmp_path):
@@ -417,4 +417,4 @@ def test_odd_names_bad_rows_and_labels_at_once(engine, rows, tmp_path):
             .store.cells
         )
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
-    assert found.columns["happened"].sum() == kept["y"].sum()
+    assert found.columns["event_rows"].sum() == kept["y"].sum()

@@ -87,10 +87,10 @@ def test_each_of_a_thousand_classes(local_engine, prob, label, tmp_path):
         .aggregate()
         .store.cells
     )
-    happened = np.bincount(
-        found.columns["event"], found.columns["happened"], minlength=K
+    event_rows = np.bincount(
+        found.columns["event"], found.columns["event_rows"], minlength=K
     )
-    assert_array_equal(happened, np.bincount(label[:50], minlength=K))
+    assert_array_equal(event_rows, np.bincount(label[:50], minlength=K))
 
 
 def test_a_thousand_models(local_engine, prob, label, tmp_path):

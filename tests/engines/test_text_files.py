@@ -109,7 +109,7 @@ def test_labels_are_what_stands_in_the_file(
         .aggregate()
         .store.cells
     )
-    assert found.columns["happened"].sum() == 2 * N // 3
+    assert found.columns["event_rows"].sum() == 2 * N // 3
 
 
 def test_blanks_in_the_header_belong_to_names(local_engine, p, y, tmp_path):

@@ -32,7 +32,7 @@ def test_columns_are_found_by_name(local_engine, order, labels, tmp_path):
         .aggregate()
         .store.cells
     )
-    assert found.columns["happened"].sum() == 2 * (2 * N // 3)
+    assert found.columns["event_rows"].sum() == 2 * (2 * N // 3)
     assert_allclose(np.unique(found.columns["low"]), [float(p) for p in P])
     assert (found.columns["rows"] == 2).all()
 

@@ -145,7 +145,7 @@ def test_truth_values_after_many_missing_ones(local_engine, words, tmp_path):
             .aggregate()
             .store.cells
         )
-    assert found.columns["happened"].sum() == N // 4
+    assert found.columns["event_rows"].sum() == N // 4
 
 
 def test_truth_values_and_numbers_are_no_labels(local_engine, tmp_path):
@@ -168,7 +168,7 @@ def test_blanks_around_numbers_do_not_count(local_engine, tmp_path):
         .store.cells
     )
     assert found.columns["low"].tolist() == [0.25, 0.5, 0.75]
-    assert found.columns["happened"].sum() == 2
+    assert found.columns["event_rows"].sum() == 2
 
 
 @pytest.mark.parametrize("text", ["1_0", "0x1", "1 0", "one", "½", "0,5"])

@@ -81,7 +81,7 @@ def test_sums_over_groups_are_those_of_each_group(smooth_sample):
         alone = sum_cells(p[group == number], y[group == number])
         own = both.group == number
         assert_array_equal(both.cell[own], alone.cell)
-        assert_array_equal(both.happened[own], alone.happened)
+        assert_array_equal(both.event_rows[own], alone.event_rows)
         assert_allclose(both.near[own], alone.near, rtol=1e-14)
 
 

@@ -282,9 +282,9 @@ class AggregationQuery:
             for value in key_values(result.columns[name][result.used])
             if value is not None
         }
-        happened = result["happened"][result.used].sum() > 0
+        some_events = result["event_rows"][result.used].sum() > 0
         check_label_values(
-            [*sorted(others), *([self.spec.pos_label] if happened else [])],
+            [*sorted(others), *([self.spec.pos_label] if some_events else [])],
             pos_label=self.spec.pos_label,
             wording=replace(MEASURE_WORDING, label=f"column {self.spec.y!r}"),
         )
@@ -316,11 +316,11 @@ class AggregationQuery:
         if hashes is not None:  # other groups may have the same hash
             keys, group = self._numbered(columns, used)
             used = np.array([key in small for key in keys], dtype=bool)[group]
-        p, rows, happened = (
-            np.asarray(columns[name])[used] for name in ("p", "n_rows", "happened")
+        p, rows, event_rows = (
+            np.asarray(columns[name])[used] for name in ("p", "n_rows", "event_rows")
         )
         weight = np.asarray(columns["w"])[used] if "w" in columns else None
-        counts = rows.astype(np.int64), happened.astype(np.int64)
+        counts = rows.astype(np.int64), event_rows.astype(np.int64)
         kept = exact_columns(p, *counts, weight)
         kept["event"] = event_numbers(columns)[used]
         return self._by(columns, used), kept

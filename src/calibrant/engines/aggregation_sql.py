@@ -127,7 +127,7 @@ def aggregation_sql(
         keys[-1] = f"CASE WHEN w = 0 AND fault = 0 THEN {weightless} ELSE place END"
         sums += [
             "SUM(w) AS weight",
-            "SUM(w * y) AS weight_happened",
+            "SUM(w * y) AS event_weight",
             "SUM(w * w) AS weight_squared",
         ]
     if spec.compares_labels:
@@ -139,7 +139,7 @@ def aggregation_sql(
         *keys[:-1],
         f"COALESCE({keys[-1]}, {UNUSABLE}) AS cell",
         "COUNT(*) AS n_rows",
-        "SUM(y) AS happened",
+        "SUM(y) AS event_rows",
         f"SUM({near}) AS near_end",
         "MIN(p) AS low",
         "MAX(p) AS high",
@@ -167,7 +167,7 @@ def distinct_sql(
     text = _with_events(spec, text, dialect, clip=True)
     weighted = spec.weight is not None
     keys = [*_unit_keys(spec), "p", *(["w"] if weighted else [])]
-    shown = [*keys, "COUNT(*) AS n_rows", "SUM(y) AS happened"]
+    shown = [*keys, "COUNT(*) AS n_rows", "SUM(y) AS event_rows"]
     used = "fault = 0 AND w > 0" if weighted else "fault = 0"
     return (
         f"SELECT {', '.join(shown)} FROM ({text}) WHERE {used} "

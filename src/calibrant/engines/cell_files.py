@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 KEY = "calibrant_cells"
-VERSION = 5
+VERSION = 6
 GRID = f"{WIDTHS} widths, {ROOTS} fourth roots"
 """Only cells of the same grid add up."""
 
@@ -62,8 +62,8 @@ def save_cells(cells: AggregatedCells, path: str | os.PathLike[str]) -> None:
 
 def _checksum(description: Mapping[str, Any], frame: Any) -> str:
     """Return what tells whether anything in a file has changed since it was written."""
-    told = {name: value for name, value in description.items() if name != "checksum"}
-    summed = sha256(json.dumps(told, sort_keys=True).encode())
+    stored = {name: value for name, value in description.items() if name != "checksum"}
+    summed = sha256(json.dumps(stored, sort_keys=True).encode())
     for column in frame:
         if column.name.startswith("by."):
             summed.update(repr((column.name, column.to_list())).encode())
@@ -106,31 +106,32 @@ def _metadata(path: str | os.PathLike[str]) -> dict[str, str]:
 
 def _read_one(path: str | os.PathLike[str]) -> AggregatedCells:
     pl = load_polars("reading .parquet files")
-    stored = _metadata(path).get(KEY)
-    if stored is None:
+    text = _metadata(path).get(KEY)
+    if text is None:
         raise SourceError(
             f"{path} contains no aggregated predictions; read files of rows "
             "separately, as a table."
         )
     with _damage_reported(path):
-        told = json.loads(stored)
-        if (told["version"], told["grid"]) != (VERSION, GRID):
+        stored = json.loads(text)
+        if (stored["version"], stored["grid"]) != (VERSION, GRID):
             raise SourceError(
                 "contains aggregates of another version of calibrant; aggregate the "
                 "rows again."
             )
         frame = pl.read_parquet(path, glob=False)
-        if told["checksum"] != _checksum(told, frame):
+        if stored["checksum"] != _checksum(stored, frame):
             raise ValueError("its content has changed since it was written")
-        told |= {"by": tuple(told["by"]), "limits": ExactLimits(*told["limits"])}
-        told["events"] = tuple(map(tuple, told["events"]))
-        origin = CellOrigin(**{one.name: told[one.name] for one in fields(CellOrigin)})
+        stored |= {"by": tuple(stored["by"]), "limits": ExactLimits(*stored["limits"])}
+        stored["events"] = tuple(map(tuple, stored["events"]))
+        own = {one.name: stored[one.name] for one in fields(CellOrigin)}
+        origin = CellOrigin(**own)
         columns = {
             name: frame[name].to_numpy() for name in origin.columns if name != "group"
         }
         by = [frame[f"by.{name}"].to_list() for name in origin.by]
         groups, columns["group"] = numbered_keys(by, origin.by, len(frame))
-        return AggregatedCells.of_columns(origin, groups, columns, told["dropped"])
+        return AggregatedCells.of_columns(origin, groups, columns, stored["dropped"])
 
 
 @contextmanager

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from calibrant.engines.aggregation_spec import AggregationSpec
     from calibrant.engines.groups import Group, Keys
 
-COUNTS = ("group", "event", "cell", "rows", "happened")
+COUNTS = ("group", "event", "cell", "rows", "event_rows")
 """Columns of whole numbers."""
 SUMS = ("near", "low", "high")
-WEIGHTED_SUMS = ("weight", "weight_happened", "weight_squared")
+WEIGHTED_SUMS = ("weight", "event_weight", "weight_squared")
 """Columns of tables whose rows have weights."""
 KEYS = ("group", "event", "cell")
 ADDED_BY = {"low": np.minimum, "high": np.maximum}
@@ -63,8 +63,8 @@ class ExactLimits:
         if total <= self.in_table:
             return np.ones(rows.size, dtype=bool)
         # The more groups, the fewer rows of each: neither falls when tables add up.
-        events = total / rows.sum()
-        share = self.in_all_groups / (rows.size * events)
+        n_events = total / rows.sum()
+        share = self.in_all_groups / (rows.size * n_events)
         return np.asarray(rows <= min(self.in_group, share))
 
     def groups(self, columns: dict[str, NDArray[Any]], n_groups: int) -> BoolVector:
@@ -353,24 +353,24 @@ def _add_equal_cells(
 
 
 def exact_columns(
-    p: FloatVector, rows: IntVector, happened: IntVector, weight: FloatVector | None
+    p: FloatVector, rows: IntVector, event_rows: IntVector, weight: FloatVector | None
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of cells that each contain equal rows.
 
-    The rows of a cell are predicted `p` and have weight `weight` each; the event
-    happened in `happened` of them.
+    The rows of a cell are predicted `p` and have weight `weight` each; `event_rows` of
+    them have the label 1.
     """
     near = rows * np.minimum(p, 1.0 - p)
     columns = {
         "cell": cell_numbers(p),
         "rows": rows,
-        "happened": happened,
+        "event_rows": event_rows,
         "near": near if weight is None else weight * near,
         "low": p,
         "high": p,
     }
     if weight is not None:
         columns["weight"] = weight * rows
-        columns["weight_happened"] = weight * happened
+        columns["event_weight"] = weight * event_rows
         columns["weight_squared"] = weight**2 * rows
     return columns

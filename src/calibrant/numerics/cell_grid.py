@@ -83,14 +83,14 @@ class CellSums:
     ----------
     group, cell : ndarray of shape (m,)
         Numbers of group and cell.
-    rows, happened : ndarray of shape (m,)
+    rows, event_rows : ndarray of shape (m,)
         Number of rows, and of events.
     near : ndarray of shape (m,)
         Sum of weights times distances of predictions to the nearer end of [0, 1], so
         that even means near 1 have all their digits.
     low, high : ndarray of shape (m,)
         Smallest and largest prediction.
-    weight, weight_happened, weight_squared : ndarray of shape (m,) or None
+    weight, event_weight, weight_squared : ndarray of shape (m,) or None
         Sum of weights, of those of events, and of squared weights; None where rows
         have none.
     """
@@ -98,12 +98,12 @@ class CellSums:
     group: IntVector
     cell: IntVector
     rows: IntVector
-    happened: IntVector
+    event_rows: IntVector
     near: FloatVector
     low: FloatVector
     high: FloatVector
     weight: FloatVector | None = None
-    weight_happened: FloatVector | None = None
+    event_weight: FloatVector | None = None
     weight_squared: FloatVector | None = None
 
     @property
@@ -119,10 +119,10 @@ class CellSums:
 
         Each cell makes a row for the label 1 and one for 0, at its mean prediction.
         """
-        others = self.rows - self.happened
-        row_counts = np.concatenate([self.happened, others])
+        others = self.rows - self.event_rows
+        row_counts = np.concatenate([self.event_rows, others])
         used = row_counts > 0
-        weights = (self.happened, others) if self.weight is None else self._weights()
+        weights = (self.event_rows, others) if self.weight is None else self._weights()
         return BinarySample(
             p=np.tile(self.p, 2)[used],
             y=np.repeat([1.0, 0.0], others.size)[used],
@@ -133,7 +133,7 @@ class CellSums:
 
     def rows_apart(self, *, clustered: bool = False) -> BinarySample:
         """Return the rows one by one; those of each cell must be equal."""
-        counts = np.concatenate([self.happened, self.rows - self.happened])
+        counts = np.concatenate([self.event_rows, self.rows - self.event_rows])
         weight = None
         if self.weight is not None:
             each = np.tile(self.weight / self.rows, 2)
@@ -152,18 +152,18 @@ class CellSums:
         effective number of rows.
         """
         weight = np.asarray(self.weight)
-        happened = np.minimum(np.asarray(self.weight_happened), weight)
-        others = np.where(self.happened < self.rows, weight - happened, 0.0)
+        of_events = np.minimum(np.asarray(self.event_weight), weight)
+        others = np.where(self.event_rows < self.rows, weight - of_events, 0.0)
         total = float(weight.sum())
         scale = 1.0
         if total < self.rows.sum():
             scale = total / float(np.asarray(self.weight_squared).sum())
-        return scale * happened, scale * np.maximum(others, 0.0)
+        return scale * of_events, scale * np.maximum(others, 0.0)
 
 
 def sum_cells(
     p: FloatVector,
-    happened: FloatVector,
+    y: FloatVector,
     weight: FloatVector | None = None,
     group: IntVector | None = None,
 ) -> CellSums:
@@ -192,14 +192,14 @@ def sum_cells(
         near = weight * near
         weighted = {
             "weight": total(weight)[used],
-            "weight_happened": total(weight * happened)[used],
+            "event_weight": total(weight * y)[used],
             "weight_squared": total(weight**2)[used],
         }
     return CellSums(
         group=known[used] // CELLS,
         cell=known[used] % CELLS,
         rows=rows[used].astype(np.intp),
-        happened=total(happened)[used].astype(np.intp),
+        event_rows=total(y)[used].astype(np.intp),
         near=total(near)[used],
         low=low[used],
         high=high[used],
