@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.calibrators.auto_held_out import NEEDED, ClassRows, EventRows, HeldOut
+from calibrant.calibrators.auto_held_out import (
+    MIN_EVIDENCE,
+    ClassRows,
+    EventRows,
+    HeldOut,
+)
 from calibrant.calibrators.base import NO_GROUPS, ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
 from calibrant.calibrators.isotonic import VennAbers
@@ -113,7 +118,7 @@ def certify(
         error_before=before,
         error_after=repaired,
         evidence=held_out.evidence,
-        needed=NEEDED,
+        needed=MIN_EVIDENCE,
         n=n,
         folds=int(raw.fold.max()) + 1,
         confidence=DEFAULT_CONFIDENCE,

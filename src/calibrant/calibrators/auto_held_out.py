@@ -15,7 +15,7 @@ from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
 from calibrant.maps.base import values_of_each
-from calibrant.maps.certificate import LIKELY
+from calibrant.maps.certificate import MIN_PROBABILITY
 from calibrant.numerics.class_probabilities import (
     class_probabilities,
     half_resolution,
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     )
     from calibrant.core.sample import ClassSample
 
-NEEDED = float(logit(LIKELY))
+MIN_EVIDENCE = float(logit(MIN_PROBABILITY))
 """Evidence above which predictions are repaired, if miscalibration is as likely as not
 before any labels are seen. Fewer than one in twenty calibrated samples reach it."""
 CLASS_PENALTY = 8.0
 """Penalty of the weights of maps of several classes. It was chosen on rows that the
 tables of the arena do not contain."""
-HELD_OUT_NEEDED = 2.0
+MIN_HELD_OUT_GAIN = 2.0
 """Log-likelihood by which groups, or rounding 0 and 1, must be better."""
 MAX_STEPS, TIMES_PER_STEP, DIGITS = 101, 3.0, 6
 """Predictions come in steps, as votes and percentages do, if they have at most so many
@@ -331,7 +331,7 @@ def seem_rounded(raw: RowsT, rounded: RowsT, prob: FloatMatrix) -> bool:
         return True
     losses = (log_losses(one.log_prob, one.target) for one in (raw, rounded))
     before, after = (float(raw.weight @ loss) for loss in losses)
-    return before - after > HELD_OUT_NEEDED
+    return before - after > MIN_HELD_OUT_GAIN
 
 
 def _has_steps(prob: FloatMatrix, weight: FloatVector) -> bool:
@@ -397,7 +397,7 @@ class HeldOut(Generic[RowsT]):
 
         Averaged over both possibilities, logits move by this part of the repair.
         """
-        tried = bool(self.names) and self.evidence > NEEDED
+        tried = bool(self.names) and self.evidence > MIN_EVIDENCE
         return float(expit(self.evidence)) if tried else 0.0
 
     @cached_property

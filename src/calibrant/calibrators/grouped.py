@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from calibrant.calibrators.auto import FINE, Auto, certify, event_families, mean_bounds
 from calibrant.calibrators.auto_held_out import (
-    HELD_OUT_NEEDED,
+    MIN_HELD_OUT_GAIN,
     EventRows,
     HeldOut,
     event_log_prob,
@@ -193,7 +193,9 @@ class GroupedAuto:
         gain = log_losses(held_out.after, target) - log_losses(after, target)
         evidence = float(weight @ gain) / row_factor(rows.event(held_out.after))
         bounds = mean_bounds(gain, weight, clusters)
-        return GroupTrial(len(self.keys), evidence > HELD_OUT_NEEDED, evidence, bounds)
+        return GroupTrial(
+            len(self.keys), evidence > MIN_HELD_OUT_GAIN, evidence, bounds
+        )
 
     def _maps(
         self, sample: BinarySample, common: CalibrationMap, curves: GroupCurves

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from calibrant.maps.dialects import Language
 
 
-LIKELY = 0.4
+MIN_PROBABILITY = 0.4
 """Chance of miscalibration above which predictions are repaired."""
 SURE = 0.995
 """A chance that is printed as certainty."""
@@ -220,7 +220,7 @@ class Certificate:
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
             what = "lowers" if best.gain > 0.0 else "raises"
-            why = f"; they are repaired only above {100 * LIKELY:.0f} %"
+            why = f"; they are repaired only above {100 * MIN_PROBABILITY:.0f} %"
             if self.evidence > self.needed:
                 why = ", but held-out rows support no repair"
             return (
