@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 
 import calibrant as cb
 from calibrant.numerics import log_odds
-from calibrant.numerics.links import WHOLE
+from calibrant.numerics.links import WIDEST_ENDS
 from calibrant.numerics.scores import log_loss
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "calibrators.json").read_text())
@@ -28,7 +28,7 @@ EVERY = 7
 @pytest.fixture(autouse=True)
 def exact_predictions_at_machine_precision(monkeypatch):
     """Take predictions of exactly 0 and 1, which bayes has, as the peers do."""
-    monkeypatch.setattr(log_odds, "regression_ends", lambda *_: WHOLE)
+    monkeypatch.setattr(log_odds, "regression_ends", lambda *_: WIDEST_ENDS)
 
 
 def load(name):

@@ -44,7 +44,7 @@ from calibrant.maps.certificate import (
 from calibrant.maps.multiclass import PooledMap
 from calibrant.maps.piecewise import map_through
 from calibrant.maps.smooth import SmoothMap
-from calibrant.numerics.links import WHOLE, logit, logit_within
+from calibrant.numerics.links import WIDEST_ENDS, logit, logit_within
 from calibrant.numerics.pooling import brier_scores, log_losses, mean_and_error
 from calibrant.numerics.resampling import widen_to
 from calibrant.numerics.smooth_calibration_test import smooth_p_values
@@ -263,7 +263,7 @@ class Auto(ClassCalibrator, EventCalibrator):
     ) -> CalibrationMap:
         """Return the pooled map as lines between logits, or the identity."""
         if not fits:
-            reach = np.array(ends if ends != WHOLE else (0.0, 1.0))
+            reach = np.array(ends if ends != WIDEST_ENDS else (0.0, 1.0))
             return map_through(reach, reach)
         cells = compress_to_at_most(sample)
         u = logit_within(cells.p, ends)

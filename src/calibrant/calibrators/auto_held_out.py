@@ -30,7 +30,7 @@ from calibrant.numerics.cross_validation import (
     folded_rows,
     sample_to_fold,
 )
-from calibrant.numerics.links import CLIP, WHOLE, log_odds_parts, regression_ends
+from calibrant.numerics.links import CLIP, WIDEST_ENDS, log_odds_parts, regression_ends
 from calibrant.numerics.pooling import RepairedRows, log_losses
 from calibrant.numerics.smooth_curve_fits import smooth_curve
 
@@ -121,7 +121,7 @@ class EventRows:
     y: FloatVector
     weight: FloatVector
     fold: IntVector
-    ends: tuple[float, float] = WHOLE
+    ends: tuple[float, float] = WIDEST_ENDS
     source: BinarySample | None = None
     """The sample that was divided, where there is one: it may have been fitted."""
     clusters: IntVector | None = None
@@ -230,7 +230,9 @@ class EventRows:
         return BinarySample(p, self.y, self.weight, clusters=self.clusters)
 
 
-def event_log_prob(p: FloatMatrix, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
+def event_log_prob(
+    p: FloatMatrix, ends: tuple[float, float] = WIDEST_ENDS
+) -> FloatMatrix:
     """Return the log-probabilities of no event and of the event, as last axis."""
     log_p, minus_log_q = log_odds_parts(p, ends)
     return np.stack([-minus_log_q, log_p], axis=-1)

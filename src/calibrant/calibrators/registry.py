@@ -44,7 +44,7 @@ from calibrant.calibrators.wrappers import (
 )
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.parameters import check_choice
-from calibrant.core.tasks import WHOLE
+from calibrant.core.tasks import CANONICAL
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
 
 if TYPE_CHECKING:
@@ -416,7 +416,7 @@ def _check_classes(method: Method) -> Method:
         names = [*calibrator_names("multi-class"), *EVALUATORS]
         raise OptionError(
             f"method {method.name!r} calibrates one event; with ",
-            Setting("task", WHOLE),
+            Setting("task", CANONICAL),
             f" use 'ovr-{method.name}' (each class against the rest), or one of: "
             f"{', '.join(map(repr, names))}.",
         )

@@ -13,7 +13,7 @@ from calibrant.cli.options import FailBy, Format, named_list
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.scales import PERCENT
-from calibrant.core.tasks import WHOLE
+from calibrant.core.tasks import CANONICAL
 from calibrant.core.text_tables import frame_table, shown_rows
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, UnknownNameError
@@ -121,7 +121,7 @@ def print_results(
 
 
 def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
-    whole = bool(np.all(frame["task"] == WHOLE))
+    whole = bool(np.all(frame["task"] == CANONICAL))
     level = (
         ""
         if evaluation.confidence is None or whole
@@ -212,7 +212,7 @@ def check_gate(threshold: float | None, by: FailBy, task: str | None) -> None:
         if by != "estimate":
             raise OptionError("--fail-by needs --fail-above, which sets the limit.")
         return
-    largest = 2 if task == WHOLE else 1
+    largest = 2 if task == CANONICAL else 1
     if not 0.0 <= threshold < largest:  # NaN would never be exceeded
         percent = f" For {threshold:g} %, pass {threshold / PERCENT:g}."
         raise OptionError(

@@ -81,16 +81,16 @@ class BinaryTasks:
 SEVERAL_EVENTS = ("classwise", "multilabel")
 """Tasks whose error is the mean over several events."""
 
-WHOLE = "canonical"
+CANONICAL = "canonical"
 """The task whose error is that of the whole vector of class probabilities."""
 
-NAMED_TASKS = ("confidence", *SEVERAL_EVENTS, WHOLE)
+NAMED_TASKS = ("confidence", *SEVERAL_EVENTS, CANONICAL)
 """Tasks that are not one class."""
 
 
 def kind_of(task: str) -> Literal["binary", "multi-class"]:
     """Return whether each event has an error, or all classes together."""
-    return "multi-class" if task == WHOLE else "binary"
+    return "multi-class" if task == CANONICAL else "binary"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +192,9 @@ class InputSpec:
         check_same_length(**{words.label: column, words.prob: prob})
         columns, names = self.events(prob.shape[1])
         samples = (BinarySample(*event_of_class(prob, column, k)) for k in columns)
-        whole = ClassSample(scores, column, None, scale) if self.task == WHOLE else None
+        whole = (
+            ClassSample(scores, column, None, scale) if self.task == CANONICAL else None
+        )
         return BinaryTasks(str(self.task), names, tuple(samples), whole)
 
     def _one_event_per_column(
@@ -269,7 +271,7 @@ class InputSpec:
                 "without invalid rows.",
             )
         classes = list(range(n_classes) if self.labels is None else self.labels)
-        if self.task in ("classwise", WHOLE):
+        if self.task in ("classwise", CANONICAL):
             return list(range(n_classes)), tuple(map(str, classes))
         is_number = isinstance(self.task, int | np.integer)
         if self.task in classes:
@@ -306,9 +308,9 @@ def event_of_class(
 
 def check_events(task: Task, what: str) -> None:
     """Raise where a task is the whole vector, but only events can be looked at."""
-    if isinstance(task, str) and task == WHOLE:
+    if isinstance(task, str) and task == CANONICAL:
         raise OptionError(
-            Setting("task", WHOLE),
+            Setting("task", CANONICAL),
             f" is not available for {what}; pass ",
             Setting("task", "classwise"),
             ", ",
@@ -322,7 +324,7 @@ def check_one_event(task: Task, what: str, *, aggregated: bool = False) -> None:
 
     `aggregated` predictions have a task already, which cannot be replaced.
     """
-    if not isinstance(task, str) or task not in (*SEVERAL_EVENTS, WHOLE):
+    if not isinstance(task, str) or task not in (*SEVERAL_EVENTS, CANONICAL):
         return
     if task == "multilabel":
         raise OptionError(

@@ -27,7 +27,7 @@ MISSING = "(missing)"
 """What rows without a value of a group are called."""
 NEVER_MISSING = "biuU"
 """Kinds of columns in which no value is missing."""
-WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 """Whole numbers as Python writes them."""
 
 
@@ -185,7 +185,7 @@ def alike_keys(parts: Sequence[Keys]) -> list[list[tuple[Any, ...]]]:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, str) and WHOLE.fullmatch(value) is not None
+    return isinstance(value, str) and WHOLE_NUMBER.fullmatch(value) is not None
 
 
 def _sort_key(value: Any) -> tuple[str, Any]:

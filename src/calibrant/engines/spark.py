@@ -29,7 +29,7 @@ KINDS = {
     **dict.fromkeys(["tinyint", "smallint", "int", "bigint"], "i8"),
 }
 """NumPy's word for each type; decimals count as doubles, all else as objects."""
-WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
+INTEGER_COLUMNS = ("event", "cell", "n_rows", "hashed", "missed")
 """Columns of whole numbers in results of queries."""
 
 
@@ -107,7 +107,7 @@ class SparkTable(SqlTable):
                 session.catalog.dropTempView(self._view)
         columns = {}
         for place, (name, declared) in enumerate(frame.dtypes):
-            kind: Any = np.int64 if name in WHOLE else np.float64
+            kind: Any = np.int64 if name in INTEGER_COLUMNS else np.float64
             numbers = KINDS.get(declared, "O")[0] in "fi"
             if not numbers or name.startswith(("by_", "other_", "label")):
                 kind = object

@@ -333,8 +333,13 @@ def find_predictions(folder: str | os.PathLike[str]) -> list[StoredPredictions]:
     )
 
 
-ARRAYS_OF_A_MODEL = {f"{word}_{split}" for word in SCALES for split in SPLITS}
-WHOLE = ({"p", "y"}, {"conf", "y_true", "y_pred"}, {"logits", "y"}, {"probs", "y"})
+ARRAYS_OF_SPLITS = {f"{word}_{split}" for word in SCALES for split in SPLITS}
+ARRAYS_WITHOUT_SPLITS = (
+    {"p", "y"},
+    {"conf", "y_true", "y_pred"},
+    {"logits", "y"},
+    {"probs", "y"},
+)
 """Arrays of npz files without splits."""
 
 
@@ -345,7 +350,9 @@ def _found(path: Path) -> Iterator[StoredPredictions]:
         yield from (StoredPredictions(file, part) for part in _groups(path))
         return
     names = set(array_names(path))
-    if names & ARRAYS_OF_A_MODEL or any(names >= known for known in WHOLE):
+    if names & ARRAYS_OF_SPLITS or any(
+        names >= known for known in ARRAYS_WITHOUT_SPLITS
+    ):
         yield StoredPredictions(file)
     elif names >= {"y_val", "y_test"}:
         models = {name.removesuffix("_val") for name in names if name[-4:] == "_val"}
@@ -358,7 +365,7 @@ def _groups(path: Path) -> Iterator[tuple[tuple[str, str], ...]]:
     pl = load_polars("reading Parquet files")
     table = pl.scan_parquet(path)
     columns = table.collect_schema().names()
-    if not WHOLE[0].issubset(columns):
+    if not ARRAYS_WITHOUT_SPLITS[0].issubset(columns):
         return
     groups = [name for name in (*DATA_COLUMNS, *MODEL_COLUMNS) if name in columns]
     texts = table.select(pl.col(groups).cast(pl.String)).unique().sort(groups)
@@ -400,7 +407,7 @@ def _read_whole(model: StoredPredictions) -> Split | None:
     if model.path.endswith(PARQUET):
         return _read_table(model)
     names = set(array_names(Path(model.path)))
-    known = next((known for known in WHOLE if names >= known), set())
+    known = next((known for known in ARRAYS_WITHOUT_SPLITS if names >= known), set())
     arrays = {name: _read_array(model, name) for name in known}
     if "p" in arrays:
         return _event(arrays["p"], arrays["y"])

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from calibrant.core.parameters import check_fraction
 from calibrant.maps.base import FITTED_SCALE, CalibrationMap
-from calibrant.numerics.links import WHOLE, log_odds_parts, logit, logit_within
+from calibrant.numerics.links import WIDEST_ENDS, log_odds_parts, logit, logit_within
 from calibrant.numerics.short_formulas import Piece
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class BetaMap(ParametricMap):
     a: float
     b: float
     intercept: float
-    ends: tuple[float, float] = WHOLE
+    ends: tuple[float, float] = WIDEST_ENDS
 
     @property
     def temperature(self) -> float:
@@ -116,7 +116,7 @@ class QuadraticMap(ParametricMap):
     slope: float
     curvature: float
     data: tuple[float, float]
-    ends: tuple[float, float] = WHOLE
+    ends: tuple[float, float] = WIDEST_ENDS
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""

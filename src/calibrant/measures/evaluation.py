@@ -16,7 +16,7 @@ from calibrant.calibrators.registry import calibrator_names, method_name
 from calibrant.calibrators.wrappers import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
-from calibrant.core.tasks import WHOLE
+from calibrant.core.tasks import CANONICAL
 from calibrant.core.text_tables import frame_table
 from calibrant.core.threads import one_blas_thread
 from calibrant.engines.groups import Group
@@ -340,7 +340,7 @@ def evaluate(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    if chosen == DEFAULT_METHODS and preds.task == WHOLE:
+    if chosen == DEFAULT_METHODS and preds.task == CANONICAL:
         known = calibrator_names("multi-class")
         chosen = tuple(name for name in chosen if name in known)
     assess = partial(_assess, chosen)

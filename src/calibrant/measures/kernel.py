@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.calibrators.kernel_error import MIN_ROWS, KernelError
 from calibrant.core.parameters import check_choice, check_count, generator
 from calibrant.core.sample import ClassSample, warn_if_small
-from calibrant.core.tasks import WHOLE, InputSpec
+from calibrant.core.tasks import CANONICAL, InputSpec
 from calibrant.exceptions import OptionError, Setting, TooFewRowsError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def kernel_calibration_error(  # noqa: PLR0913
         if isinstance(sample, ClassSample) and estimator == "block":
             raise OptionError(
                 'estimator="block" is for one event; with ',
-                Setting("task", WHOLE),
+                Setting("task", CANONICAL),
                 ' use "unbiased" or "biased".',
             )
         if estimator != "block" or isinstance(sample, ClassSample):

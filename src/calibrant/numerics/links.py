@@ -21,7 +21,7 @@ SIXTEENTH, HALF, INNER_PART = 16.0, 2.0, 128.0
 prediction is exactly 0 or 1, and by the last if none is."""
 Ends: TypeAlias = "tuple[float, float] | Sequence[FloatVector]"
 """What predictions below the first or above the second count as; of all, or of each."""
-WHOLE = (CLIP, 1.0 - CLIP)
+WIDEST_ENDS = (CLIP, 1.0 - CLIP)
 """Ends of a fit that takes predictions as they are."""
 
 
@@ -53,7 +53,7 @@ def logit_within(p: FloatVector, ends: Ends) -> FloatVector:
 
 
 def log_odds_parts(
-    p: FloatVector, ends: Ends = WHOLE
+    p: FloatVector, ends: Ends = WIDEST_ENDS
 ) -> tuple[FloatVector, FloatVector]:
     """Return log(p) and -log(1 - p) of p within the ends; they add to logits."""
     p = np.clip(p, *ends)

@@ -12,7 +12,7 @@ from scipy.special import logit
 
 from calibrant.core.labels import check_label_order
 from calibrant.core.scales import warn_if_not_event_logits, warn_if_not_percent
-from calibrant.core.tasks import WHOLE, BinaryTasks
+from calibrant.core.tasks import CANONICAL, BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
@@ -371,9 +371,9 @@ def check_can_be_aggregated(request: TableRequest) -> None:
             Setting("engine", "memory"),
             "), or leave times out.",
         )
-    if request.spec.task_name == WHOLE:
+    if request.spec.task_name == CANONICAL:
         raise OptionError(
-            Setting("task", WHOLE),
+            Setting("task", CANONICAL),
             " needs rows, which sums do not keep; evaluate them in memory (",
             Setting("engine", "memory"),
             ") instead of aggregating them.",
