@@ -192,12 +192,12 @@ def held(shape, error, n, k):
         drawn = fit.curve.error_quantiles(
             levels, n_draws=500, random_state=k, alpha=alpha
         )
-        ends = [
-            PosteriorLimits(level, low, high, tests).ends(value, slice(None))
+        intervals = [
+            PosteriorLimits(level, low, high, tests).interval(value, slice(None))
             for level, low, high in zip(LEVELS, *drawn.reshape(2, -1, 1), strict=True)
         ]
-        found += [low - 1e-12 <= truth <= high for low, high in ends]
-        found += [ends[2][1] - ends[2][0]]
+        found += [low - 1e-12 <= truth <= high for low, high in intervals]
+        found += [intervals[2][1] - intervals[2][0]]
     return found[:-1]
 
 

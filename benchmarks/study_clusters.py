@@ -107,16 +107,16 @@ def one_run(p, y, c, code):
     value = fit.error(rows, alpha=1.0, debias=False)
     tails = [0.5 - 0.5 * level for level in LEVELS]
     tails += [1.0 - tail for tail in tails]
-    ends = fit.curve.error_quantiles(tuple(tails), n_draws=DRAWS, random_state=0)
+    drawn = fit.curve.error_quantiles(tuple(tails), n_draws=DRAWS, random_state=0)
     limits = [
-        PosteriorLimits(level, *ends[k :: len(LEVELS), np.newaxis], [test])
+        PosteriorLimits(level, *drawn[k :: len(LEVELS), np.newaxis], [test])
         for k, level in enumerate(LEVELS)
     ]
-    ends = [one.ends(value, slice(None)) for one in limits]
+    intervals = [one.interval(value, slice(None)) for one in limits]
     truth = np.abs(c - p).mean()
-    held = [low - 1e-12 <= truth <= high for low, high in ends]
+    held = [low - 1e-12 <= truth <= high for low, high in intervals]
     pvalues = test.pvalue, smooth_p_value(alone).outcome.pvalue
-    return [*held, ends[0][1] - ends[0][0], abs(value - truth), *pvalues]
+    return [*held, intervals[0][1] - intervals[0][0], abs(value - truth), *pvalues]
 
 
 def main():

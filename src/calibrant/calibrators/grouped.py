@@ -85,10 +85,10 @@ class GroupCurves:
 def _parts(sample: BinarySample, group: IntVector, count: int) -> list[BinarySample]:
     """Return the rows of each group."""
     order = np.argsort(group, kind="stable")
-    ends = np.cumsum(np.bincount(group, minlength=count))[:-1]
+    boundaries = np.cumsum(np.bincount(group, minlength=count))[:-1]
     return [
         BinarySample(sample.p[rows], sample.y[rows], sample.weights[rows])
-        for rows in np.split(order, ends)
+        for rows in np.split(order, boundaries)
     ]
 
 

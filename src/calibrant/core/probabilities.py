@@ -168,29 +168,29 @@ def _probabilities(
         low, high = numbers.min(), numbers.max()  # NaN where any is
     if low >= rule.low and high <= rule.high:
         return rule.to_prob(numbers)
-    ends = rule.ends(precision)
-    summary = ValueSummary.of(numbers, ends)
+    allowed = rule.allowed_range(precision)
+    summary = ValueSummary.of(numbers, allowed)
     # Before anything is said of values that are missing.
     within, remedy = in_range(scale), summary.remedy(scale, wording)
     if summary.are_many_outside() or summary.is_clearly_other(scale):
         within = replace(within, error=ScaleError)
-        raise _out_of_range(within, numbers, ends, remedy, wording)
+        raise _out_of_range(within, numbers, allowed, remedy, wording)
     missing = ~np.isfinite(numbers) & ~(numbers == rule.low)
     check_nothing_missing(missing, name=wording.prob, values=numbers)
     if summary.outside:
-        raise _out_of_range(within, numbers, ends, remedy, wording)
+        raise _out_of_range(within, numbers, allowed, remedy, wording)
     return np.clip(rule.to_prob(numbers), 0.0, 1.0)
 
 
 def _out_of_range(
     rule: RowRule,
     numbers: NDArray[np.float64],
-    ends: tuple[float, float],
+    allowed: tuple[float, float],
     remedy: Text,
     wording: Wording,
 ) -> InputError:
     finite = np.isfinite(numbers)
-    outside = finite & ((numbers < ends[0]) | (numbers > ends[1]))
+    outside = finite & ((numbers < allowed[0]) | (numbers > allowed[1]))
     place = first_place(outside)
     missing = numbers.size - int(finite.sum())
     also = f", {missing} missing or infinite" if missing else ""

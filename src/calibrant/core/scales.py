@@ -73,7 +73,7 @@ class ScaleRule:
     to_prob: Callable[[Numbers], Numbers]
     of_prob: Callable[[Numbers], Numbers]
 
-    def ends(self, precision: float) -> tuple[float, float]:
+    def allowed_range(self, precision: float) -> tuple[float, float]:
         """Return the range with room for rounding in a type of that precision."""
         slack = ULPS * precision * self.unit
         return self.low - slack, self.high + slack
@@ -179,7 +179,7 @@ class ValueSummary:
     def of(
         cls,
         values: Numbers,
-        ends: tuple[float, float],
+        allowed: tuple[float, float],
         counts: NDArray[Any] | None = None,
     ) -> ValueSummary:
         """Look at predictions of shape (n,) or (n, k).
@@ -194,7 +194,7 @@ class ValueSummary:
 
         finite = np.isfinite(table)
         above = finite & (table > ONE)
-        outside = finite & ((table < ends[0]) | (table > ends[1]))
+        outside = finite & ((table < allowed[0]) | (table > allowed[1]))
         return cls(
             low=_smallest(table[finite]),
             high=-_smallest(-table[finite]),

@@ -115,11 +115,11 @@ def axis_names(task: str, event: str | None) -> tuple[str, str]:
     return f"Predicted probability{of_class}", f"Observed rate{of_class}"
 
 
-def map_points(fit: Fit, ends: Limits) -> Points:
-    """Return the map between two ends, on both sides of where it bends or jumps."""
+def map_points(fit: Fit, p_range: Limits) -> Points:
+    """Return the map within a range, on both sides of where it bends or jumps."""
     edges = fit.edges
-    p = np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0), ends])
-    p = np.unique(np.clip(p, *ends))
+    p = np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0), p_range])
+    p = np.unique(np.clip(p, *p_range))
     return Points(p, fit.map.values(p))
 
 

@@ -297,11 +297,11 @@ def _diagrams_of_classes(
     Of several models, each has rows of the same classes, one below the other.
     """
     classes = next(iter(tasks.values())).names
-    shown, most = list(range(len(classes))), MAX_DIAGRAMS // len(tasks)
-    if len(shown) > most:
-        shown = _worst_classes(list(tasks.values()))[:most]
+    shown, max_classes = list(range(len(classes))), MAX_DIAGRAMS // len(tasks)
+    if len(shown) > max_classes:
+        shown = _worst_classes(list(tasks.values()))[:max_classes]
         warn(
-            f"only the {most} classes with the largest errors are drawn, out of "
+            f"only the {max_classes} classes with the largest errors are drawn, out of "
             f"{len(classes)}, the worst first.",
             FewerDiagramsWarning,
         )
@@ -345,10 +345,10 @@ def _diagrams_of_units(
     """Return diagrams of models and groups, and of their classes if they have any."""
     samples: list[NamedSample] = []
     row = _row_length(units)
-    most = MAX_DIAGRAMS - MAX_DIAGRAMS % max(row, 1)
+    max_diagrams = MAX_DIAGRAMS - MAX_DIAGRAMS % max(row, 1)
     left_out = 0
     for unit in units:
-        if len(samples) >= most:
+        if len(samples) >= max_diagrams:
             left_out += 1
             continue
         tasks, key = unit.read(), unit.group.key
@@ -365,7 +365,7 @@ def _diagrams_of_units(
             warn_if_small(sample, warned)
             samples.append((title, sample))
     row = row if len(samples) + left_out == len(units) else 0
-    return samples[:most], left_out + len(samples[most:]), row
+    return samples[:max_diagrams], left_out + len(samples[max_diagrams:]), row
 
 
 def _row_length(units: Sequence[Unit]) -> int:

@@ -443,8 +443,8 @@ def display_of_sample(  # noqa: PLR0913
     )
     binned = has_bins(fit)
     # The paper's diagrams show whole bins; a curve ends with the data.
-    ends = PROB_LIMITS if binned and kind != "curve" else data_range(sample)
-    curve, table = map_points(fit, ends), table_of(sample, fit)
+    drawn_range = PROB_LIMITS if binned and kind != "curve" else data_range(sample)
+    curve, table = map_points(fit, drawn_range), table_of(sample, fit)
     limits = axis_limits(drawn_axes, sample, table, curve)
     bends = np.empty(0) if binned else fit.edges[1:-1]
     return ReliabilityDisplay(
@@ -481,9 +481,9 @@ def _fitted(
     if tops is not None:  # not the method that `evaluate` knows by this name
         fit = family.measuring(settings.random_state, tops=tops).fit_sample(sample)
         found = settings.measured([fit], [sample], method)
-        value, ends = max(float(found.errors[0]), 0.0), (np.nan, np.nan)
+        value, interval = max(float(found.errors[0]), 0.0), (np.nan, np.nan)
         return fit, Estimate(
-            found.method, "binary", value, *ends, sample.n, found.debiased, 0
+            found.method, "binary", value, *interval, sample.n, found.debiased, 0
         )
     tasks = BinaryTasks("binary", ("binary",), (sample,))
     fitted = FittedTasks(tasks, settings)

@@ -245,9 +245,9 @@ class AggregationQuery:
         names = {model.name for model in self.spec.models if str(model) == one.name}
         own = [i for i, (name, _) in enumerate(self.spec.events) if name in names]
         of_model = result.used & np.isin(result.event, own)
-        ends = np.concatenate([result[name][of_model] for name in ("low", "high")])
+        extremes = np.concatenate([result[name][of_model] for name in ("low", "high")])
         rows = result.n_rows - result.n_invalid
-        return replace(one, summary=one.summary.and_valid(rows, ends, one.scale))
+        return replace(one, summary=one.summary.and_valid(rows, extremes, one.scale))
 
     def _check_usable(self, result: GridResult) -> None:
         """Raise where no row can be used, or labels or weights as a whole cannot."""

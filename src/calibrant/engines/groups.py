@@ -102,10 +102,10 @@ def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
     if table.is_text:
         keys = plain_keys(keys)
     order = np.argsort(code, kind="stable")
-    ends = np.cumsum(np.bincount(code, minlength=len(keys)))[:-1]
+    boundaries = np.cumsum(np.bincount(code, minlength=len(keys)))[:-1]
     return [
         Group(dict(zip(by, key, strict=True)), part)
-        for key, part in zip(keys, np.split(order, ends), strict=True)
+        for key, part in zip(keys, np.split(order, boundaries), strict=True)
     ]
 
 

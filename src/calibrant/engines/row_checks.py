@@ -190,7 +190,7 @@ class ScaleEvidence:
 
     name: str  # what messages call them
     scale: Scale  # what they are to hold
-    ends: tuple[float, float]  # ends of the range, with room for rounding
+    allowed: tuple[float, float]  # the range, with room for rounding
     summary: ValueSummary
 
     @property
@@ -201,7 +201,7 @@ class ScaleEvidence:
     def error(self) -> InputError:
         """Return the error about predictions that look like another scale."""
         summary = self.summary
-        value = float(summary.high if summary.high > self.ends[1] else summary.low)
+        value = float(summary.high if summary.high > self.allowed[1] else summary.low)
         count = f"{summary.outside:,} of {summary.rows:,} rows do not"
         fault = f"{count}, one is {shown(value)}"
         rule = replace(in_range(self.scale), error=ScaleError)
@@ -233,8 +233,8 @@ def drop_invalid_rows(
         column = table.column(name)[usable]
         return _numbers(column) if name in numbers and _is_text(column) else column
 
-    ends = np.cumsum([size for _, size in table.parts])[:-1]
-    sizes = (int(part.sum()) for part in np.split(usable, ends))
+    boundaries = np.cumsum([size for _, size in table.parts])[:-1]
+    sizes = (int(part.sum()) for part in np.split(usable, boundaries))
     parts = tuple((n, size) for (n, _), size in zip(table.parts, sizes, strict=False))
     return replace(table.take(usable), read=read, parts=parts), reasons
 
@@ -318,11 +318,11 @@ def prediction_faults(
     if scale == "logit":
         return
     precision = max(precision_of(table.column(name).dtype) for name in model.columns)
-    low, high = ends = SCALE_RULES[scale].ends(precision)
+    low, high = allowed = SCALE_RULES[scale].allowed_range(precision)
     outside = (scores < low) | (scores > high)
     if outside.any():
-        summary = ValueSummary.of(scores, ends, counts)
-        ranges.append(ScaleEvidence(str(model), scale, ends, summary))
+        summary = ValueSummary.of(scores, allowed, counts)
+        ranges.append(ScaleEvidence(str(model), scale, allowed, summary))
     yield fault(in_range(scale), outside)
 
 

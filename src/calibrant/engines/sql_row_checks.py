@@ -70,7 +70,7 @@ def _of_predictions(scale: Scale, precision: float, columns: list[str]) -> list[
     finite = balanced_sum([f"0 * {x}" for x in columns])
     if scale == "logit":
         return [finite]
-    low, high = SCALE_RULES[scale].ends(precision)
+    low, high = SCALE_RULES[scale].allowed_range(precision)
     if scale == "logprob":  # minus infinity is a probability of 0
         there = [f"COALESCE({x}, {number(HUGE)})" for x in columns]
         largest = f"LEAST({number(MAX_EXPONENT)}, {_any('GREATEST', there)})"

@@ -151,11 +151,11 @@ class TypedRows:
         """Return an empty array of the type that a column is read as."""
         return np.empty(0, dtype=self.kinds[name])
 
-    def distinct(self, name: str, most: int) -> list[Any]:
+    def distinct(self, name: str, limit: int) -> list[Any]:
         """Return some of the distinct values of a column, in order."""
         column = self.source.select([(name, self.kinds[name])])
         query = f"SELECT DISTINCT c_0 FROM ({column}) WHERE c_0 IS NOT NULL"
-        return sorted(self.run(f"{query} LIMIT {most}")["c_0"].tolist(), key=str)
+        return sorted(self.run(f"{query} LIMIT {limit}")["c_0"].tolist(), key=str)
 
     def run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return a query's result, with the values of groups as they are meant."""

@@ -120,11 +120,11 @@ class Language:
         >>> DIALECTS["ansi"].lies("p", 0.0, 1.0), DIALECTS["ansi"].lies("p", None, 0.0)
         ('p BETWEEN 0 AND 1', 'p <= 0')
         """
-        least, most = (self.limit.format(f"{x:g}") for x in (low or 0.0, high))
+        lowest, highest = (self.limit.format(f"{x:g}") for x in (low or 0.0, high))
         return (
-            f"{column} <= {most}"
+            f"{column} <= {highest}"
             if low is None
-            else f"{column} BETWEEN {least} AND {most}"
+            else f"{column} BETWEEN {lowest} AND {highest}"
         )
 
     def between(self, low: float, expression: str, high: float) -> str:
@@ -135,9 +135,9 @@ class Language:
     def expit(self, expression: str) -> str:
         """Return the probability with a given logit."""
         # Beyond 700 EXP would overflow; probabilities are 0 or 1 long before.
-        most = f"{self.least}({self.number(MAX_LOGIT)}, -({expression}))"
+        exponent = f"{self.least}({self.number(MAX_LOGIT)}, -({expression}))"
         one = self.number(1.0)
-        return f"{one} / ({one} + {self.exp}({most}))"
+        return f"{one} / ({one} + {self.exp}({exponent}))"
 
     def probability(self, name: str, scale: Scale) -> str:
         """Return the probability that a number on a scale is.

@@ -125,14 +125,14 @@ class Table(NamedTuple):
     ----------
     pieces : list of Piece
         The polynomials.
-    ends : tuple of float, optional
+    value_range : tuple of float, optional
         What values are clipped to, where polynomials leave it.
     error : float
         How far the table is off; 0 where it is the map itself.
     """
 
     pieces: list[Piece]
-    ends: tuple[float, float] | None
+    value_range: tuple[float, float] | None
     error: float = 0.0
 
     def with_ends(self, change: Callable[[FloatVector], FloatVector]) -> Table:
@@ -163,9 +163,10 @@ class Table(NamedTuple):
 
     def clipped(self, language: Language, value: str) -> str:
         """Return an expression of the table's value, clipped if necessary."""
-        return (
-            language.between(self.ends[0], value, self.ends[1]) if self.ends else value
-        )
+        if self.value_range is None:
+            return value
+        low, high = self.value_range
+        return language.between(low, value, high)
 
 
 def least_with_probability(p: FloatVector, scale: Scale) -> FloatVector:
@@ -201,7 +202,7 @@ class StretchedMap:
     _degree: ClassVar[None] = None
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def input_range(self) -> tuple[float, float]:
         """Return the logarithms or logits that become 0 and 1."""
         return -REACH, REACH if self.scale == "logit" else 0.0
 
@@ -214,7 +215,7 @@ class StretchedMap:
 
         Rounding carries none of them across a joint of the map, which may be a jump.
         """
-        low, high = self.ends
+        low, high = self.input_range
         p = TO_PROBABILITY[self.scale](low + (high - low) * t)
         joints, moved = self._moved_joints
         place = np.searchsorted(moved, t, side="right")
@@ -228,7 +229,7 @@ class StretchedMap:
         """Return the joints of the map, and different numbers that they move to."""
         p = np.unique(self.map_._joints())
         p = p[(p > 0.0) & (p < 1.0)]
-        low, high = self.ends
+        low, high = self.input_range
         moved = ((logit(p) if self.scale == "logit" else np.log(p)) - low) / (
             high - low
         )
@@ -245,7 +246,7 @@ class StretchedMap:
 
     def moved(self, language: Language, name: str) -> str:
         """Return the expression that the map is a function of."""
-        low, high = self.ends  # few brackets: SQLite reads 100 within each other
+        low, high = self.input_range  # few brackets: SQLite reads 100 within each other
         start, width = -low / (high - low), high - low
         return language.between(0.0, f"{start!r}+{name}/{width!r}", 1.0)
 

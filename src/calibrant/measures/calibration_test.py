@@ -28,7 +28,7 @@ from calibrant.numerics.classical_tests import (
 )
 from calibrant.numerics.cluster_dependence import dependence_of
 from calibrant.numerics.clustered_test import cluster_t, clustered_cox, smooth_p_value
-from calibrant.numerics.smooth_calibration_test import MOST
+from calibrant.numerics.smooth_calibration_test import MAX_FUNCTIONS
 from calibrant.numerics.weighted_points import compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
@@ -108,7 +108,7 @@ def _smooth(
     sample: BinarySample,
     rng: np.random.Generator,  # noqa: ARG001
     *,
-    most: int = MOST,
+    most: int = MAX_FUNCTIONS,
 ) -> Outcome:
     """Return minus the log of the mean of p-values, and its own p-value."""
     check_count(most, name="most")

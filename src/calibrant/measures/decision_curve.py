@@ -166,8 +166,8 @@ class DecisionCurve:
             low, high = benefit.limits(self.confidence, reach)
         columns = {"net_benefit": benefit.value, "low": low, "high": high}
         if standardised:
-            most = unit.base_rate or np.nan
-            columns = {k: np.minimum(v / most, 1.0) for k, v in columns.items()}
+            highest = unit.base_rate or np.nan
+            columns = {k: np.minimum(v / highest, 1.0) for k, v in columns.items()}
         return {"threshold": self.thresholds, **columns}
 
     def differences(self) -> Frame:

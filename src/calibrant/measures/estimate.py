@@ -73,10 +73,11 @@ class Estimate:
         if width > 0.0:  # two digits of the width
             needed = 1 - int(np.floor(np.log10(width)))
             places = min(max(needed, MIN_DECIMALS), MAX_DECIMALS)
-        ends = f" [{self.low:.{places}f}, {self.high:.{places}f}]"
-        ends = "" if np.isnan(self.low) else ends
+        interval = f" [{self.low:.{places}f}, {self.high:.{places}f}]"
+        interval = "" if np.isnan(self.low) else interval
         return (
-            f"{self.method} ({self.task}): {self.value:.{places}f}{ends}, n = {self.n}"
+            f"{self.method} ({self.task}): {self.value:.{places}f}{interval}, "
+            f"n = {self.n}"
         )
 
 
@@ -189,9 +190,11 @@ class FittedTasks:
 
         def row(task: str, which: slice) -> Estimate:
             value = max(float(np.mean(errors[which])), 0.0)
-            ends = (np.nan, np.nan) if limits is None else limits.ends(value, which)
+            interval = (np.nan, np.nan)
+            if limits is not None:
+                interval = limits.interval(value, which)
             size = float(np.mean(pieces[which]))
-            return Estimate(name, task, value, *ends, n, debiased, size)
+            return Estimate(name, task, value, *interval, n, debiased, size)
 
         rows = [row(tasks.task, slice(None))]
         if len(fits) > 1:

@@ -56,7 +56,7 @@ MIN_EXCESS = 0.2
 """Kurtosis exceeds 1 by at least this much."""
 ORDERS = 100
 """Terms of the series of the covariance of two labels."""
-MOST = 0.95
+MAX_CORRELATION = 0.95
 """The largest latent correlation, up to which so many terms suffice; labels that go
 together still more have the covariance at this correlation, scaled."""
 TINY = 1e-9
@@ -220,7 +220,9 @@ class Dependence:
 
         if factor <= 1.0 or powers[1] <= TINY:
             return 0.0
-        return float(brentq(surplus, 0.0, MOST)) if surplus(MOST) > 0.0 else MOST
+        if surplus(MAX_CORRELATION) <= 0.0:
+            return MAX_CORRELATION
+        return float(brentq(surplus, 0.0, MAX_CORRELATION))
 
     def shared(
         self, p: FloatVector, functions: FloatMatrix, factor: float

@@ -13,7 +13,7 @@ from calibrant.numerics.cluster_dependence import check_two_clusters, dependence
 from calibrant.numerics.links import logit
 from calibrant.numerics.smooth_calibration_test import (
     LINES,
-    MOST,
+    MAX_FUNCTIONS,
     SmoothPValue,
     bent_line,
     count_for,
@@ -70,7 +70,9 @@ def cluster_t(scores: FloatVector, clusters: IntVector) -> Outcome:
     return Outcome(t, float(2.0 * stdtr(sums.size - 1, -abs(t))))
 
 
-def smooth_p_value(sample: BinarySample, max_functions: int = MOST) -> SmoothPValue:
+def smooth_p_value(
+    sample: BinarySample, max_functions: int = MAX_FUNCTIONS
+) -> SmoothPValue:
     """Return the p-value of the smooth test, with clusters where there are any."""
     points, dependence = compress_to_at_most(sample), dependence_of(sample)
     if dependence is None:
@@ -79,16 +81,16 @@ def smooth_p_value(sample: BinarySample, max_functions: int = MOST) -> SmoothPVa
     return clustered_p_value(points, dependence, count)
 
 
-def _count(points: WeightedPoints, dependence: Dependence, most: int) -> int:
+def _count(points: WeightedPoints, dependence: Dependence, max_functions: int) -> int:
     """Return the number of functions that dependent rows allow for."""
     variance = label_variance(points)
     information = float(variance.sum())
-    basis = score_functions(points, count_for(information, most), bent_line)
+    basis = score_functions(points, count_for(information, max_functions), bent_line)
     null = replace(dependence, rates=dependence.sums.p)
     shared = null.shared(points.p, _functions(points, basis), dependence.factor)
     information /= 1.0 + max(float(np.mean(shared.diagonal())), 0.0)
     few = max(int(information / VARIANCE_OF_FEW), LINES)
-    return count_for(information, min(most, few))
+    return count_for(information, min(max_functions, few))
 
 
 def _functions(points: WeightedPoints, basis: FloatMatrix) -> FloatMatrix:

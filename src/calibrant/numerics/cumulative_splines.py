@@ -165,22 +165,22 @@ def slopes_of_splines(
     """
     share = weight / weight.sum(axis=1, keepdims=True)
     rise = excess / weight.sum(axis=1, keepdims=True)
-    ends = np.zeros((len(weight), weight.shape[1] + 1))
-    np.minimum(np.cumsum(share, axis=1), 1.0, out=ends[:, 1:])
+    corners = np.zeros((len(weight), weight.shape[1] + 1))
+    np.minimum(np.cumsum(share, axis=1), 1.0, out=corners[:, 1:])
     basis = _basis(knots, runout)
-    heights = _nearest(basis, ends, share, rise)
-    width = np.diff(ends, axis=1)
-    middle = 0.5 * (ends[:, 1:] + ends[:, :-1])
+    heights = _nearest(basis, corners, share, rise)
+    width = np.diff(corners, axis=1)
+    middle = 0.5 * (corners[:, 1:] + corners[:, :-1])
     # Over a point without width the mean slope is the slope.
     slope = np.einsum("fmk,fk->fm", basis.spline.derivative()(middle), heights)
-    at_ends = np.einsum("fmk,fk->fm", basis.spline(ends), heights)
+    at_corners = np.einsum("fmk,fk->fm", basis.spline(corners), heights)
     wide = width > 1e-6  # noqa: PLR2004  (differences of values keep enough digits)
-    np.divide(np.diff(at_ends, axis=1), width, out=slope, where=wide)
+    np.divide(np.diff(at_corners, axis=1), width, out=slope, where=wide)
     return np.asarray(slope)
 
 
 def _nearest(
-    basis: Basis, ends: FloatMatrix, share: FloatMatrix, rise: FloatMatrix
+    basis: Basis, corners: FloatMatrix, share: FloatMatrix, rise: FloatMatrix
 ) -> FloatMatrix:
     """Return the heights at the knots of the splines with the least squared distance.
 
@@ -188,7 +188,7 @@ def _nearest(
     the polygon's slope is constant between its corners.
     """
     slope = np.divide(rise, share, out=np.zeros_like(rise), where=share > 0.0)
-    twice = np.diff(basis.twice(ends), axis=1)
+    twice = np.diff(basis.twice(corners), axis=1)
     whole = rise.sum(axis=1)[:, np.newaxis] * basis.integral(1.0)
     products = whole - np.einsum("fm,fmk->fk", slope, twice)
     return np.asarray(products @ basis.inverse)

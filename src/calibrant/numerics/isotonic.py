@@ -210,13 +210,13 @@ class SortedSamples:
     def cells(self) -> list[WeightedPoints]:
         """Return the distinct predictions of each sample."""
         first = np.flatnonzero(self._is_first | (np.diff(self.p, prepend=0.0) > 0.0))
-        ends = np.flatnonzero(np.diff(self.owner[first])) + 1
+        boundaries = np.flatnonzero(np.diff(self.owner[first])) + 1
         columns = (
             self.p[first],
             np.add.reduceat(self.weight, first),
             np.add.reduceat(self.weight * self.y, first),
         )
-        parts = zip(*(np.split(column, ends) for column in columns), strict=True)
+        parts = zip(*(np.split(column, boundaries) for column in columns), strict=True)
         return [WeightedPoints(*part) for part in parts]
 
     @cached_property

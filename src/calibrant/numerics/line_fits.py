@@ -238,7 +238,7 @@ def _system(model: QuadraticModel) -> tuple[FloatMatrix, NDArray[np.float64]]:
 
 
 def usual_start(
-    points: WeightedPoints, pieces: int, ends: tuple[float, float]
+    points: WeightedPoints, pieces: int, outer: tuple[float, float]
 ) -> PiecewiseFits:
     """Return fits on the diagonal whose knots split each problem's weight equally.
 
@@ -248,13 +248,13 @@ def usual_start(
     standing for the axis up to halfway to its neighbours: a knot that starts on one of
     few points is stuck there.
     """
-    low, high = ends
+    low, high = outer
     if points.p.size <= FEW_LEVELS * pieces:
         halfway = 0.5 * (points.p[1:] + points.p[:-1])
         edges = np.concatenate([[low], halfway, [high]])
         rank = points.p.size * np.arange(1, pieces) / pieces
         levels = np.interp(rank, np.arange(edges.size), edges)
-        return _on_the_diagonal(np.tile(levels, (len(points.weight), 1)), ends)
+        return _on_the_diagonal(np.tile(levels, (len(points.weight), 1)), outer)
     shares = np.broadcast_to(
         np.arange(1, pieces) / pieces, (len(points.weight), pieces - 1)
     )
@@ -263,13 +263,13 @@ def usual_start(
     crowded = gap > min(CROWDED, CROWDED_PIECES / pieces)
     even = low + (high - low) * shares
     inner = np.where(crowded[:, np.newaxis], 0.5 * (inner + even), inner)
-    return _on_the_diagonal(inner, ends)
+    return _on_the_diagonal(inner, outer)
 
 
 def search_lines(
     points: WeightedPoints,
     pieces: int,
-    ends: tuple[float, float],
+    outer: tuple[float, float],
     *,
     scale: Space,
     loss: Loss,
@@ -278,15 +278,16 @@ def search_lines(
     """Return the best fit of one problem from many starts.
 
     The loss has many minima in the knots. All starts are one batch: knots that split
-    the weight equally, at random, and at random places of the axis.
+    the weight equally, at random, and at random places of the axis between the `outer`
+    ones.
     """
     many = points.take(np.zeros(STARTS, dtype=np.intp))
     rng = np.random.default_rng(pieces)  # so that equal input has equal starts
     shares = np.sort(rng.random((STARTS, pieces - 1)), axis=1)
     shares[0] = np.arange(1, pieces) / pieces
     inner = _quantiles(many, shares)
-    inner[1::2] = ends[0] + (ends[1] - ends[0]) * shares[1::2]
-    start = _on_the_diagonal(inner, ends)
+    inner[1::2] = outer[0] + (outer[1] - outer[0]) * shares[1::2]
+    start = _on_the_diagonal(inner, outer)
     fits, value = fit_lines(many, start, scale=scale, loss=loss, monotone=monotone)
     best = [int(np.argmin(value))]
     return PiecewiseFits(fits.knots[best], fits.heights[best]), value[best]
@@ -300,10 +301,10 @@ def _quantiles(points: WeightedPoints, shares: FloatMatrix) -> FloatMatrix:
     return points.p[row.reshape(shares.shape)]
 
 
-def _on_the_diagonal(inner: FloatMatrix, ends: tuple[float, float]) -> PiecewiseFits:
+def _on_the_diagonal(inner: FloatMatrix, outer: tuple[float, float]) -> PiecewiseFits:
     """Return fits on the diagonal with the given inner knots, moved apart."""
-    knots = np.pad(inner, ((0, 0), (1, 1)), constant_values=ends)
-    knots = spread_apart(knots, MIN_KNOT_GAP * (ends[1] - ends[0]))
+    knots = np.pad(inner, ((0, 0), (1, 1)), constant_values=outer)
+    knots = spread_apart(knots, MIN_KNOT_GAP * (outer[1] - outer[0]))
     return PiecewiseFits(knots, knots.copy())
 
 

@@ -127,9 +127,11 @@ def scaled_brier(points: WeightedPoints) -> Linearised:
     0.36
     """
     score, rate = brier(points), base_rate(points)
-    most = rate.value * (1.0 - rate.value)
-    slope = score.value / most**2 * (1.0 - 2.0 * rate.value)
-    return combined(1.0 - score.value / most, (-1.0 / most, score), (slope, rate))
+    reference = rate.value * (1.0 - rate.value)
+    slope = score.value / reference**2 * (1.0 - 2.0 * rate.value)
+    return combined(
+        1.0 - score.value / reference, (-1.0 / reference, score), (slope, rate)
+    )
 
 
 def nagelkerke(points: WeightedPoints) -> Linearised:
@@ -146,11 +148,11 @@ def nagelkerke(points: WeightedPoints) -> Linearised:
     loss, rate = mean_log_loss(points), base_rate(points)
     r = rate.value
     h = float(-r * np.log(r) - (1.0 - r) * np.log1p(-r))
-    gain, most = np.exp(2.0 * (loss.value - h)), -np.expm1(-2.0 * h)
-    value = float((1.0 - gain) / most)
-    by_h = (2.0 * gain - 2.0 * value * np.exp(-2.0 * h)) / most
+    gain, highest = np.exp(2.0 * (loss.value - h)), -np.expm1(-2.0 * h)
+    value = float((1.0 - gain) / highest)
+    by_h = (2.0 * gain - 2.0 * value * np.exp(-2.0 * h)) / highest
     by_rate = -by_h * float(logit(np.array([r]))[0])
-    return combined(value, (float(-2.0 * gain / most), loss), (float(by_rate), rate))
+    return combined(value, (float(-2.0 * gain / highest), loss), (float(by_rate), rate))
 
 
 def auroc(points: WeightedPoints) -> Linearised:

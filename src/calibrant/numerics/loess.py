@@ -94,14 +94,14 @@ def loess(points: WeightedPoints) -> FloatVector:
 
 def _cell_ends(rows: _RankedRows) -> list[float]:
     """Return where cells end: each is halved until it has few rows."""
-    most = np.floor(rows.n * LOESS_SPAN * CELL)
+    max_rows = np.floor(rows.n * LOESS_SPAN * CELL)
     low, high = float(rows.p[0]), float(rows.p[-1])
     margin = MARGIN * max(high - low, 1e-3 * max(abs(low), abs(high)) + 1e-30)
     ends = {low - margin, high + margin}
     cells = [(1.0, rows.n, low - margin, high + margin)]
     while cells:
         first, last, left, right = cells.pop()
-        if last - first + 1.0 <= most:
+        if last - first + 1.0 <= max_rows:
             continue
         middle = _last_before_gap(rows, first, last)
         cut = rows.at(middle)

@@ -170,15 +170,16 @@ class PieceSearch:
 
     def _fit(self, points: WeightedPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to each problem of a batch."""
-        start = usual_start(points, pieces, self._ends(points.p))
+        start = usual_start(points, pieces, self._outer_knots(points.p))
         return fit_lines(points, start, **self._options)[0]
 
     def _search(self, points: FoldedPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to all rows, from many starts."""
         whole = points.together().on_axis(self._axis(points.p))
-        return search_lines(whole, pieces, self._ends(whole.p), **self._options)[0]
+        outer = self._outer_knots(whole.p)
+        return search_lines(whole, pieces, outer, **self._options)[0]
 
-    def _ends(self, x: FloatVector) -> tuple[float, float]:
+    def _outer_knots(self, x: FloatVector) -> tuple[float, float]:
         """Return the outer knots; lines go on straight beyond them."""
         if self.space == "prob":
             return 0.0, 1.0

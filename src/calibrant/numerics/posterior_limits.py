@@ -65,7 +65,7 @@ class PosteriorLimits:
         """Draw maps of each event; measure them by kernels, if there are any."""
         tail = 0.5 * (1.0 - confidence)
         levels = tail, 1.0 - tail
-        ends, tests = [], []
+        quantiles_of_events, tests = [], []
         for sample, kernel in zip_longest(samples, kernels):
             curve = smooth_curve(sample)
             if kernel is None:
@@ -80,14 +80,14 @@ class PosteriorLimits:
             if (reach := _reach_of_errors(sample, tail)) is not None:
                 part = 0.0 if kernel else _least_error(sample, reach, tail, alpha)
                 quantiles[0] = min(quantiles[0], part)
-            ends.append(quantiles)
+            quantiles_of_events.append(quantiles)
             tests.append(cached_p_value(sample))
             if len(samples) > 1:
                 curve.forget_posterior()
-        low, high = np.transpose(ends)
+        low, high = np.transpose(quantiles_of_events)
         return cls(confidence, low, high, tests)
 
-    def ends(self, value: float, which: slice) -> tuple[float, float]:
+    def interval(self, value: float, which: slice) -> tuple[float, float]:
         """Return the interval for the mean error of some events.
 
         Its ends are quantiles of the drawn errors, moved so that the estimate lies

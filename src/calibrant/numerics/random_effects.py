@@ -102,13 +102,13 @@ def _limits_of_a_new_centre(
     share = np.diff(chdtrc(values.size - 1, q), prepend=0.0)
     share /= share.sum()
     spread = np.sqrt(between + 1.0 / total)
-    ends = mean.min() - FAR * spread.max(), mean.max() + FAR * spread.max()
+    bracket = mean.min() - FAR * spread.max(), mean.max() + FAR * spread.max()
 
     def quantile(level: float) -> float:
         def beyond(x: float) -> float:
             return float(share @ ndtr((x - mean) / spread)) - level
 
-        return float(brentq(beyond, *ends))
+        return float(brentq(beyond, *bracket))
 
     return quantile(0.5 - 0.5 * confidence), quantile(0.5 + 0.5 * confidence)
 
@@ -122,7 +122,7 @@ def _between(values: FloatVector, variances: FloatVector) -> float:
         lost = np.square(weight).sum() / weight.sum()
         return float(np.square(weight) @ np.square(apart) - weight.sum() + lost)
 
-    most = 10.0 * float(np.var(values, ddof=1)) + float(variances.max())
+    upper = 10.0 * float(np.var(values, ddof=1)) + float(variances.max())
     if score(0.0) <= 0.0:
         return 0.0
-    return float(brentq(score, 0.0, most, xtol=1e-14, rtol=1e-12))
+    return float(brentq(score, 0.0, upper, xtol=1e-14, rtol=1e-12))

@@ -50,7 +50,7 @@ PRICES = {1: 1.0, 2: 1.1, 3: 1.12, 6: 1.135, 12: 1.14, 24: 1.15}
 """The chance that the mean of so many scores is below a level, divided by the level. It
 hardly depends on the angle of the line; `benchmarks/price_of_smooth_test.py` computes
 it."""
-MOST = max(PRICES)
+MAX_FUNCTIONS = max(PRICES)
 LINES = 2
 """Functions that are lines: the constant and one other."""
 MIN_FUNCTIONS = 8
@@ -84,7 +84,7 @@ class SmoothPValue(NamedTuple):
 
 
 def smooth_p_values(
-    samples: Sequence[WeightedPoints], max_functions: int = MOST
+    samples: Sequence[WeightedPoints], max_functions: int = MAX_FUNCTIONS
 ) -> list[SmoothPValue]:
     """Return the test of each sample; samples of one size in one step.
 
@@ -109,10 +109,10 @@ def smooth_p_values(
     return [found[k] for k in range(len(samples))]
 
 
-def count_for(information: float, most: int) -> int:
+def count_for(information: float, max_functions: int) -> int:
     """Return the number of functions that so much variance of labels allows for."""
     enough = int(information / VARIANCE_PER_FUNCTION)
-    allowed = min(most, max(MIN_FUNCTIONS, enough))
+    allowed = min(max_functions, max(MIN_FUNCTIONS, enough))
     return max(count for count in PRICES if count <= allowed)
 
 

@@ -356,10 +356,10 @@ def _warn_if_other_scale(
     if model.scale == "percent":
         warn_if_not_percent(100.0 * high.max(initial=0.0), name=str(model))
     elif model.scale == "logit" and not model.labels and own.any():
-        least, most = np.round(logit([low.min(), high.max()]), LOGIT_DECIMALS)
+        lowest, highest = np.round(logit([low.min(), high.max()]), LOGIT_DECIMALS)
         rows = int(cells.columns["rows"][own].sum())
         distinct = np.unique(low).size
-        warn_if_not_event_logits(least, most, rows, distinct, name=str(model))
+        warn_if_not_event_logits(lowest, highest, rows, distinct, name=str(model))
 
 
 def check_can_be_aggregated(request: TableRequest) -> None:

@@ -213,11 +213,11 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
     across, bottom = Axes("prob", PROB_LIMITS), TOP + DECISION_HEIGHT
     models = [curve for curve in decisions["curves"] if not curve["always"]]
     always = [curve for curve in decisions["curves"] if curve["always"]]
-    most = max(0.0, *(max(curve["high"]) for curve in models)) or 1.0
-    step = next(s for s in DECISION_STEPS if most <= 6.0 * s)
+    highest = max(0.0, *(max(curve["high"]) for curve in models)) or 1.0
+    step = next(s for s in DECISION_STEPS if highest <= 6.0 * s)
 
     def y(values: ArrayLike) -> FloatVector:
-        return TOP + DECISION_HEIGHT * (1.05 - np.asarray(values) / most) / 1.2
+        return TOP + DECISION_HEIGHT * (1.05 - np.asarray(values) / highest) / 1.2
 
     x = across.x(decisions["thresholds"])
 
@@ -238,7 +238,7 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
         f'd="M{line(curve["net_benefit"])}"/>'
         for number, curve in enumerate(always)
     )
-    ticks = [step * k for k in range(7) if step * k <= 1.05 * most]
+    ticks = [step * k for k in range(7) if step * k <= 1.05 * highest]
     grid = "".join(f"M{LEFT:g},{y(tick):.1f}H{RIGHT:g}" for tick in ticks)
     names = [_tick_beside(float(y(tick)), f"{tick:g}") for tick in ticks]
     names += [
@@ -257,14 +257,14 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
 
 
 def interval_svg(
-    value: float | None, low: float | None, high: float | None, most: float
+    value: float | None, low: float | None, high: float | None, maximum: float
 ) -> Markup:
-    """Return a dot with its interval, from 0 to `most`, for a cell of a table."""
-    if value is None or most <= 0.0:
+    """Return a dot with its interval, from 0 to `maximum`, for a cell of a table."""
+    if value is None or maximum <= 0.0:
         return Markup("")
 
     def x(number: float) -> float:
-        return 4.0 + (SPARK - 8.0) * min(max(number, 0.0), most) / most
+        return 4.0 + (SPARK - 8.0) * min(max(number, 0.0), maximum) / maximum
 
     line = ""
     if low is not None and high is not None:
@@ -412,8 +412,8 @@ def _bins(methods: Sequence[Mapping[str, Any]], axes: Axes, first: int) -> list[
     if not methods:
         return []
     columns = [np.array([bins[name] for name in BIN_COLUMNS]) for bins in methods]
-    ends = np.cumsum([column.shape[1] for column in columns])[:-1]
-    places = np.split(_places(axes.share(np.hstack(columns))), ends, axis=1)
+    boundaries = np.cumsum([column.shape[1] for column in columns])[:-1]
+    places = np.split(_places(axes.share(np.hstack(columns))), boundaries, axis=1)
     low, high = axes.limits
     drawn = []
     for number, (column, place) in enumerate(zip(columns, places, strict=True), first):
