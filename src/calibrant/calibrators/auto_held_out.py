@@ -1,4 +1,8 @@
-"""How `auto` judges repairs on rows that they were not fitted on."""
+"""How `auto` judges repairs: folds, evidence of miscalibration, and gains held out.
+
+Each method is fitted to all folds but one and repairs that one. `HeldOut` says how the
+methods are weighted there, and how strong the repair is.
+"""
 
 from __future__ import annotations
 

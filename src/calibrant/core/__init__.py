@@ -1,1 +1,4 @@
-"""The door: user input becomes arrays here, once, or ends in a clear error."""
+"""Samples, validation of user input, and what all other layers share.
+
+User input becomes arrays here, once, or raises a clear error.
+"""

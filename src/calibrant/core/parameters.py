@@ -1,4 +1,4 @@
-"""Parameters that are not data."""
+"""Checks of parameters that are not data: choices, counts, shares and seeds."""
 
 from __future__ import annotations
 

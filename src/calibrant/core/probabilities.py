@@ -1,4 +1,7 @@
-"""Probabilities, as a vector or with one column per class."""
+"""Validation of predictions: arrays on any scale become probabilities, or an error.
+
+They are a vector for one event, or a matrix with one column per class.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of rows: what the values of a row must be, for arrays, tables and SQL alike.
+"""Conditions that make a row valid, with the wording of errors: for arrays and SQL.
 
 A rule says which error is raised, what the values must be, and why rows that break it
 are dropped. Where values are checked, the place, the value and the names are added.

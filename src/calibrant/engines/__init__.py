@@ -1,1 +1,1 @@
-"""Where rows live, and how their columns are read."""
+"""Engines: tables in memory, DuckDB or Spark, read, checked and aggregated in place."""

@@ -1,4 +1,4 @@
-"""Maps that shift logits, by little more or less from one to the next."""
+"""The map of `smooth` and `auto`: a shift of logits, linear between knots."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Logistic regressions on the parts of log-odds, or on logits and their squares.
+"""Fits of Platt, beta, temperature and quadratic maps: logistic regressions.
 
+Their features are logits, the two parts of logits, or logits and their squares.
 A map is ``expit(coefficients @ features(p))`` with two features and a constant.
 """
 

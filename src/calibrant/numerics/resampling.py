@@ -1,4 +1,4 @@
-"""Bootstrap: resampled counts of rows.
+"""The bootstrap: resampled counts of cells, maps refitted to them, and their errors.
 
 Rows are aggregated into cells first: a cell has the rows of one label whose predictions
 lie in one short interval. How often a resample draws from each cell is multinomial, so

@@ -1,1 +1,1 @@
-"""One file that a person can read: data first, then laid out."""
+"""Reports: a summary of predictions as plain data, laid out as a page, PDF or text."""
