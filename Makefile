@@ -84,7 +84,7 @@ lowest: ## test the lowest versions that are allowed (in .lowest-venv)
 	.lowest-venv/bin/python -m pip install --quiet --editable ".[all]" --group test \
 	--constraint .lowest-venv/lowest.txt
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .lowest-venv/bin/python $(LOWEST_TESTS) \
-	tests/engines tests/cli tests/minimal tests/measures/test_tables.py \
+	tests/engines tests/cli tests/minimal tests/predictions/test_from_table.py \
 	tests/test_public_api.py tests/test_conformance.py
 	.lowest-venv/bin/calibrant demo --out .lowest-venv/demo.png
 
