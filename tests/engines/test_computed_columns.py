@@ -188,7 +188,7 @@ def test_other_rows_are_not_paired_by_number(networks, run):
         OptionError, match="the same labels in the same order; row 1 is 2"
     ):
         cb.Predictions.from_table(networks, **options)
-    with pytest.raises(OptionError, match="here is only one"):
+    with pytest.raises(OptionError, match="there is only one file"):
         cb.Predictions.from_table(networks / "ant.npz", **options)
     np.savez(networks / "cat.npz", y=np.zeros(5, int), logits=np.zeros((5, 3)))
     with pytest.raises(OptionError, match=r"ant\.npz has 200 and .*cat\.npz has 5\."):

@@ -40,10 +40,14 @@ def _members(class_):
     members = {
         name: member
         for name, member in inspect.getmembers(class_)
-        if not name.startswith("_")
-        and getattr(member, "__module__", "calibrant").startswith("calibrant")
+        if not name.startswith("_") and _home(member).startswith("calibrant")
     }
     return [f"{name}{_signature(member)}" for name, member in members.items()]
+
+
+def _home(member):
+    """Return the module that defines a member; a cached property is its function's."""
+    return getattr(getattr(member, "func", member), "__module__", "calibrant")
 
 
 def _signature(thing):

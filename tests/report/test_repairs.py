@@ -27,7 +27,7 @@ def test_advice_is_the_repair_that_was_measured_to_be_best(fault):
     (finding,) = advise([fault(besides="Look there.")], repairs)
     assert finding.calibrator == "auto"
     assert finding.remedy == (
-        "Recalibrate by auto, which lowers the log-loss of held-out rows from 0.7000 "
+        "Recalibrate with auto, which lowers the log-loss of held-out rows from 0.7000 "
         "to 0.6500. Look there."
     )
 

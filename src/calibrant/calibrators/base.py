@@ -405,7 +405,7 @@ class Calibrator:
             return fit(sample)
 
     def fit_groups(self, sample: Any, by: Any, row_keys: Any) -> Any:  # noqa: ARG002
-        """Fit a map for each group of rows, or raise where the method has none.
+        """Fit a map for each group of rows; raise an error if the method has none.
 
         Parameters
         ----------

@@ -53,7 +53,7 @@ def warn_if_upside_down(
 def reversal_of(sample: BinarySample) -> Reversal | None:
     """Return whether higher predictions come true less often, and how strongly.
 
-    Nothing is said of rows in clusters, which are less evidence than so many rows.
+    Rows in clusters give no warning: they are less evidence than independent rows.
     """
     if sample.clusters is not None:
         return None
@@ -62,10 +62,10 @@ def reversal_of(sample: BinarySample) -> Reversal | None:
 
 
 def warn_of_reversals(reversals: Mapping[str, Reversal], tested: int) -> bool:
-    """Warn once of models and groups that are upside down; return whether any is.
+    """Warn once about models and groups that are upside down; return whether any is.
 
-    All that were `tested` are so together: a hundred groups give no more false alarms
-    than one.
+    The level is divided by the number `tested`, so a hundred groups give no more false
+    alarms than one.
     """
     level = REVERSAL_LEVEL / max(tested, 1)
     found = {name: one for name, one in reversals.items() if one.pvalue < level}

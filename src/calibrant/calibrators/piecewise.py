@@ -1,7 +1,7 @@
 """Piecewise maps whose number of pieces is chosen by cross-validation.
 
-PL and PL3 are lines with knots by descent; PL-DE are lines or parabolas of least
-squares with knots by global search; splines follow the cumulative labels.
+PL and PL3 are lines whose knots are found by descent; PL-DE are least-squares lines or
+parabolas whose knots are found by global search; splines follow the cumulative labels.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MIN_KNOT_GAP = 1e-9
 def _check_search(
     method: Any, number: str, ensembles: tuple[Any, ...], least: int = 1
 ) -> None:
-    """Raise where a parameter that all searches by cross-validation have is invalid."""
+    """Raise an error if a parameter that all these methods share is invalid."""
     check_choice(method.ensemble, ensembles, name="ensemble")
     check_count(method.folds, name="folds", least=2)
     if method.tolerance:

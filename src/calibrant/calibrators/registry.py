@@ -117,7 +117,7 @@ class Method:
         return made.checked() if params and isinstance(made, Calibrator) else made
 
     def _made(self, params: dict[str, Any]) -> Any:
-        """Return the calibrator; raise where a parameter does not exist."""
+        """Return the calibrator; raise an error if a parameter does not exist."""
         free, inner = self.parameters, {}
         for name in params:
             if name not in free:
@@ -191,7 +191,7 @@ LINEAR = f"piecewise linear, pieces {BY_CV}"
 LOGIT_LINEAR = f"piecewise linear between logits, pieces {BY_CV}"
 SEARCHED = f"knots by global search, pieces {BY_CV}"
 SPLINE, AT_ENDS = "splines of cumulative labels", f"at the ends; knots {BY_CV}"
-VENN_ABERS = "isotonic regression that includes the new row, with label 0 and 1"
+VENN_ABERS = "isotonic regression that includes the new row, as 0 and then as 1"
 SMOOTH = "a smooth curve whose flexibility is learned from the data"
 DIRICHLET = "a matrix on log-probabilities, all weights penalised"
 PENALISED = "off-diagonals and intercepts penalised"
@@ -207,7 +207,7 @@ def _bins(prefix: str, n_bins: int) -> Row:
 
 
 TABLE: dict[str, Row] = {
-    "auto": (Auto, {}, "a mixture of repairs, as strong as held-out rows justify"),
+    "auto": (Auto, {}, "a mixture of repairs, as strong as the data justify"),
     "es15": _bins("es", 15),
     "es-cv": (CrossValidatedBins, SIZE, f"equal-size bins, their number {BY_CV}"),
     "es-sweep": (SweptBins, SIZE, f"equal-size {SWEPT}"),

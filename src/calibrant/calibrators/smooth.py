@@ -187,7 +187,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
 
     @property
     def _choices(self) -> CurveChoices:
-        """Return what is not left to the data."""
+        """Return the choices that the user made instead of leaving them to the data."""
         given = None if self.penalties is None else tuple(self.penalties)
         return CurveChoices(self.coefficients, self.average, given)
 
@@ -198,11 +198,11 @@ class Smooth(ClassCalibrator, EventCalibrator):
     def fit_each_near(
         self, samples: Sequence[BinarySample], near: SmoothCurve
     ) -> list[SmoothFit]:
-        """Estimate the maps of parts of a sample, with the penalties of its curve."""
+        """Estimate the maps of parts of a sample, with the penalties of `near`."""
         return self._fits([fit_near(sample, near) for sample in samples])
 
     def _fits(self, curves: Sequence[SmoothCurve]) -> list[SmoothFit]:
-        """Return maps as they are asked for: the curves themselves, or repairs."""
+        """Return the curves themselves, or repairs if `monotone`."""
         lines = [curve.line(repairing=self.monotone) for curve in curves]
         return [
             SmoothFit(

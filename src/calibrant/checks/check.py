@@ -151,7 +151,7 @@ def fault(
 
 
 def note(code: str, message: str, remedy: str, **evidence: float | str) -> Finding:
-    """Return a finding that is no fault of the probabilities."""
+    """Return a finding that is not a fault of the probabilities."""
     return Finding(code, TITLES[code], "note", message, remedy, evidence=evidence)
 
 

@@ -194,9 +194,9 @@ def certain(subject: Subject) -> Finding | None:
             f"inwards by {CLIP:.1e}, so that a wrong prediction costs "
             f"{-np.log(CLIP):.0f}."
         )
-        remedy = f"{keep[:-1]}, or recalibrate by {smooth} or {beta}."
+        remedy = f"{keep[:-1]}, or recalibrate with {smooth} or {beta}."
         if keep == STATED_ENDS:
-            remedy = f"{keep} Recalibrate by {smooth} or {beta}."
+            remedy = f"{keep} Recalibrate with {smooth} or {beta}."
     else:
         message += "; none of them turned out wrong."
         remedy = (

@@ -91,8 +91,8 @@ def apply(
         bool,
         typer.Option(
             "--allow-missing",
-            help="Leave the new columns empty in rows without a prediction, which are "
-            "an error otherwise.",
+            help="Leave the new columns empty in rows without a prediction; otherwise "
+            "such rows raise an error.",
         ),
     ] = False,
 ) -> None:
@@ -139,7 +139,7 @@ def apply(
 
 
 def _check_npz(files: FileSet, out: Path) -> None:
-    """Raise unless one file of arrays becomes another one."""
+    """Raise an error unless one file is read and an npz file is written."""
     if len(files.paths) > 1:
         raise OptionError(
             f"a map is applied to one npz file at a time; got {len(files.paths)} files."

@@ -48,7 +48,8 @@ def calibrate(
         str,
         typer.Option(
             help="See 'calibrant methods'. The default combines the methods that "
-            "improve held-out rows, or leaves predictions unchanged if none does.",
+            "improve held-out rows, or leaves predictions unchanged if there is "
+            "little evidence of miscalibration.",
         ),
     ] = DEFAULT_REPAIR,
     keep_order: Annotated[

@@ -340,8 +340,8 @@ def typed_options(
 ) -> dict[str, Any]:
     """Return task and labels, typed as text, in the type of the label column.
 
-    It may take a look at the whole column to tell its type. A task is a class by its
-    label if the column has it, else a column number.
+    The whole column may have to be read to find its type. A task is the label of a
+    class if the column contains it, else a column number.
     """
     from calibrant.predictions.columns import NOT_A_CLASS, typed_like
 

@@ -133,7 +133,7 @@ def compare(
         typer.Option(
             "--pairs",
             help="With --format csv, markdown or latex: one row per pair of models "
-            "instead of one per model; the table shows both, JSON has both.",
+            "instead of one per model; table and json always contain both.",
         ),
     ] = False,
     plot: Annotated[

@@ -48,8 +48,8 @@ FailAbove = Annotated[
     float | None,
     typer.Option(
         metavar="ERROR",
-        help="Exit with code 1 if the error of any model or group, by the first "
-        "method, exceeds this, such as 0.05.",
+        help="Exit with code 1 if the error of any model or group exceeds this, such "
+        "as 0.05; of several methods, the first one counts.",
     ),
 ]
 

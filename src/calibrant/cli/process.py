@@ -3,12 +3,12 @@
 ======  =================================================================
 0       done
 1       a condition of the user's is not met: --fail-above, --fail-on
-2       not done: wrong usage, data that cannot be used, or a fault of ours
+2       not done: wrong usage, data that cannot be used, or a fault of calibrant
 130     interrupted by Ctrl-C (143: terminated)
 141     the reader of a pipe closed it
 ======  =================================================================
 
-Nothing but a condition ends with 1, so that a gate never takes a failure for a result.
+Only a condition that is not met gives 1, so a gate never takes a failure for a result.
 """
 
 from __future__ import annotations

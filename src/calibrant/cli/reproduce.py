@@ -61,7 +61,7 @@ def synthetic(
     quick: Quick = False,
     out: Out = Path("calibrant-synthetic"),
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Label draws per size; the paper has 5.")
+        int | None, typer.Option(min=1, help="Label draws per size; the paper uses 5.")
     ] = None,
     methods: Methods = "",
     as_printed: Annotated[
@@ -157,8 +157,8 @@ def real(
         Path | None,
         typer.Option(
             "--pseudo-real",
-            help="Folder of models with a very large hold-out, to centre biases at "
-            "theirs; without it (and with --data), at 0.",
+            help="Folder of models with a very large hold-out, whose biases are the "
+            "centre of the table; without it (and with --data), the centre is 0.",
         ),
     ] = None,
     quick: Quick = False,
@@ -200,7 +200,7 @@ def arena(
 
     A dozen classifiers are trained once on many data sets. Every finished cell is
     saved immediately, so the same command continues an interrupted run. The method
-    'all' stands for all that do not need torch.
+    'all' stands for all methods that do not need torch.
     """
     from calibrant.experiments import arena_sets, arena_study, train_models
     from calibrant.experiments.arena import KINDS

@@ -34,7 +34,7 @@ STEM_KEPT = 40
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name beside `path`; rename it to `path` if all went well.
 
-    The suffix is kept, for writers that go by it.
+    The suffix is kept, because some writers infer the format from it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +167,7 @@ KINDS = (MAP, REPORT_DATA, REPORT_PAGE, REPORT_TEXT, AGGREGATES, FIGURE)
 
 
 def kind_of(path: str | os.PathLike[str]) -> OutputKind | None:
-    """Return the kind of a file that calibrant wrote, None where it did not.
+    """Return the kind of a file that calibrant wrote, or None if it did not.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -184,7 +184,7 @@ class ValueSummary:
     ) -> ValueSummary:
         """Look at predictions of shape (n,) or (n, k).
 
-        `counts` says how many rows each row stands for, where it is not one.
+        `counts` says how many rows each row stands for; by default one.
         """
         table = values.reshape(len(values), -1)
         counts = np.ones(len(table)) if counts is None else counts
@@ -205,7 +205,7 @@ class ValueSummary:
         )
 
     def and_valid(self, rows: int, p: Numbers, scale: Scale) -> ValueSummary:
-        """Return the summary with valid rows, of which some probabilities are known."""
+        """Return the summary with `rows` valid rows added, some of them with p."""
         on_scale = SCALE_RULES[scale].of_prob(p)
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""One thread for small matrices: starting more costs more than they bring."""
+"""One thread for small matrices: starting more costs more than it saves."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def one_blas_thread() -> Iterator[None]:
     """Let linear algebra use one thread: fits solve thousands of small systems.
 
     Functions that users call enter it; the mathematics below them relies on that. The
-    limit holds for the whole process. Only who finds it unlimited limits it and
-    restores what was there; a second one, in this Python thread or in another, would
-    take the limit of the first for the user's setting, and leave it behind.
+    limit holds for the whole process. Only the first caller sets it and restores the
+    previous setting; a second one, in this Python thread or another, would mistake the
+    limit of the first for the user's setting and restore that.
     """
     if not _TAKEN.acquire(blocking=False):
         yield

@@ -56,9 +56,9 @@ Columns: TypeAlias = "dict[str, NDArray[Any]]"
 Part: TypeAlias = tuple[list[list[Any]], Columns]
 """Some of the cells: values of the columns of groups, and columns of the cells."""
 MAX_INVALID_VALUES = 2**22
-"""So many values of distinct invalid rows are looked at to tell what is wrong."""
+"""How many values of distinct invalid rows are examined to say what is wrong."""
 REST = "for reasons that were not counted"
-"""Why rows are dropped that are invalid beyond these."""
+"""The reason that is given for further invalid rows."""
 MAX_OF_CLUSTERS = 2**21
 """Combinations of cluster and cell that are returned at most: some 500 MB."""
 GRID_COLUMNS = {"n_rows": "rows", "near_end": "near"}
@@ -212,7 +212,7 @@ class AggregationQuery:
     def _invalid_rows(self, *, all_of_them: bool) -> tuple[MemoryTable, NDArray[Any]]:
         """Return distinct invalid rows, and how many there are of each.
 
-        If not `all_of_them` are needed, the first ones: there may be very many.
+        Without `all_of_them`, only the first ones, as there may be very many.
         """
         spec = self.spec
         names = {f"x_{place}": name for place, name in enumerate(spec.columns)}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from calibrant.engines.text_files import Kind
 
 FIRST_ROWS = 1000
-"""So many rows of a text file are looked at for a guess."""
+"""How many rows of a text file are examined for a first guess."""
 LINE_SIZE = 2**21
 """Bytes of a line, at most; of a file with very many columns, more."""
 VALUE_SIZE = 40
@@ -224,7 +224,7 @@ class SeparatedFiles(FileTable):
         return f"SELECT {numbered(read)} FROM ({tokens})"
 
     def _classes(self, names: Sequence[str], query: str) -> dict[str, set[str]]:
-        """Return what there is among the values of the columns of a query."""
+        """Return which kinds of values there are in each column of a query."""
         classes: dict[str, set[str]] = {name: set() for name in names}
         if not names:
             return classes

@@ -174,17 +174,17 @@ class MemoryTable:
         def refusal(why: str) -> OptionError:
             return OptionError(
                 Setting("id", ROW_COLUMN),
-                f" pairs rows by their number, {why} Pass a column that identifies "
-                "each case.",
+                f" pairs rows by number across files, {why} Pass a column that "
+                "identifies each case.",
             )
 
         if len(self.parts) < 2:  # noqa: PLR2004
-            raise refusal("one file per model; here is only one.")
+            raise refusal("one per model, but there is only one file.")
         (first, size), *others = self.parts
         for name, own in others:
             if own != size:
                 raise refusal(
-                    "so all files must have the same rows; "
+                    "so all files must have the same number of rows; "
                     f"{first} has {size:,} and {name} has {own:,}."
                 )
         for label in labels:

@@ -79,12 +79,12 @@ def open_source(
 
 
 def check_engine(files: FileSet, engine: Engine) -> None:
-    """Raise where only the memory engine reads files, but another one was named."""
+    """Raise an error if only the memory engine reads files, but another was named."""
     if engine == "memory" or not files.memory_only:
         return
-    why = "can be read only once, from beginning to end" if files.has_streams else ""
+    why = "can be read only once, so" if files.has_streams else "is read in memory,"
     raise OptionError(
-        f"{files} {why or 'is read in memory'}, not by the {engine} engine; pass ",
+        f"{files} {why} not by the {engine} engine; pass ",
         Setting("engine", "memory"),
         ".",
     )
@@ -93,7 +93,7 @@ def check_engine(files: FileSet, engine: Engine) -> None:
 def engine_of_files(files: FileSet, *, max_size: int = MAX_FILE_IN_MEMORY) -> Engine:
     """Return the engine that is used for files if the user names none.
 
-    "memory" for one file that was named and is small, and for what only memory reads.
+    "memory" for a single small file that was named, and for what only memory reads.
     """
     one = len(files.paths) == 1 and files.paths == files.given
     small = one and files.size <= max_size

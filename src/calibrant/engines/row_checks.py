@@ -1,7 +1,7 @@
 """Which rows are invalid, the error or the reason, and how many may be dropped.
 
-Engines find invalid rows by SQL (`sql_row_checks`). Why they are invalid is told here,
-by the same rules as for tables in memory.
+Engines find invalid rows by SQL (`sql_row_checks`). Why they are invalid is
+determined here, by the same rules as for tables in memory.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class RowFault:
 
     @property
     def example(self) -> Any:
-        """Return the least of the wrong values, None where all are missing."""
+        """Return the smallest of the wrong values, or None if all are missing."""
         wrong = (v for v in self.values[self.there].tolist() if not is_missing(v))
         return min(wrong, key=lambda v: (type(v).__name__, v), default=None)
 
@@ -255,10 +255,10 @@ def row_faults(
     ranges: list[ScaleEvidence],
     counts: NDArray[Any] | None = None,
 ) -> Iterator[RowFault]:
-    """Give the faults of rows in order; those without bad rows, too.
+    """Give the faults of rows in order, including those that no row has.
 
-    What predictions that are out of range look like is added to `ranges`; `counts` says
-    how many rows each row stands for.
+    Evidence about the scale of predictions out of range is added to `ranges`; `counts`
+    says how many rows each row stands for.
     """
     for model in spec.models:
         yield from prediction_faults(table, model, ranges, counts)

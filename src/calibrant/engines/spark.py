@@ -116,7 +116,7 @@ class SparkTable(SqlTable):
 
 
 def open_spark(source: Any) -> SparkTable:
-    """Open a Spark data frame, or Parquet files by the session that is running."""
+    """Open a Spark data frame, or Parquet files through the active session."""
     check_installed()
     if hasattr(source, "sparkSession"):
         return SparkTable(source)
@@ -124,7 +124,7 @@ def open_spark(source: Any) -> SparkTable:
         what = source if isinstance(source, FileSet) else type(source).__name__
         raise SourceError(
             f"the spark engine reads Spark data frames and Parquet files; got {what}. "
-            "Read other files by Spark, and pass the data frame."
+            "Read other files with Spark, and pass the data frame."
         )
     from pyspark.sql import SparkSession
 
@@ -154,6 +154,6 @@ def reading(display_name: str) -> Iterator[None]:
 
 
 def check_installed() -> None:
-    """Raise, with how to install it, where Spark is not."""
+    """Raise an error that says how to install Spark if it is missing."""
     if find_spec("pyspark") is None:
         raise MissingDependencyError.for_extra("the spark engine", "pyspark", "spark")

@@ -1,4 +1,4 @@
-"""Which rows are valid, as SQL; `row_checks` tells why others are not."""
+"""Which rows are valid, as SQL; `row_checks` says why others are not."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def fault_sql(spec: AggregationSpec, precision: Mapping[str, float]) -> str:
 
 
 def _margins(spec: AggregationSpec, precision: Mapping[str, float]) -> Iterator[str]:
-    """Give a number for each condition: not negative where it is met.
+    """Give a number for each condition: not negative if it is met.
 
-    And negative, NaN, infinite or NULL where not.
+    If it is not met, the number is negative, NaN, infinite or NULL.
     """
     alike: dict[tuple[Scale, float], dict[str, None]] = {}
     for model in spec.models:

@@ -36,8 +36,8 @@ NUMBERS = {
     "code": "[+-]?0[0-9]{1,17}",  # loses digits as a whole number, 007
     "long": r"[+-]?(0[0-9]+\..*|[0-9]{19,})",  # other numbers that may lose digits
 }
-"""Kinds of numbers that matter; others are "number", and else there is "truth"
-(true or false) and "text"."""
+"""Kinds of numbers that matter; other numbers are "number", and other values are
+"truth" (true or false) or "text"."""
 DAMAGED = (csv.Error, OSError, EOFError, zlib.error)
 """What damaged files raise, packed or not."""
 
@@ -78,7 +78,7 @@ def _read(
 def _read_by_duckdb(
     file: Path, path: Path, separator: str, *, leave_out: bool
 ) -> tuple[Any, int]:
-    """Return what `_read` does, where polars is not sure which lines are rows."""
+    """Return what `_read` does, where polars cannot be sure which lines are rows."""
     from calibrant.engines.duckdb_files import SeparatedFiles
     from calibrant.engines.duckdb_sources import connect
 
@@ -191,7 +191,7 @@ def truth_sql(token: str) -> str:
 
 
 def _classes(column: Any) -> set[str]:
-    """Return what there is among the values of a polars column of text."""
+    """Return which kinds of values there are in a polars column of text."""
     pl = load_polars("reading text files")
     text = column.str.strip_chars(BLANKS)
     text = text.filter(text != "")

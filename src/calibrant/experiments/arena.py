@@ -280,7 +280,7 @@ def contenders(
 ) -> list[ArenaContender]:
     """Return ``none`` and methods of a kind, by default a selection of fast ones.
 
-    Names of the other kind are left out; "all" stands for all that do not need torch.
+    Methods of the other kind are omitted; "all" means all that do not need torch.
     """
     if methods is None:
         methods = METHODS[kind]

@@ -255,7 +255,7 @@ def grown(name: str, *, positive: tuple[int, ...] = ()) -> Table:
 def generated(maker: str, *, above: float | None = None, **options: Any) -> Table:
     """Return rows of a generator of scikit-learn.
 
-    Whether its outcome is `above` one of its quantiles, where that is given.
+    With `above`, the event is that the outcome exceeds this quantile.
     """
     from sklearn import datasets
 

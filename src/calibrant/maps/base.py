@@ -279,7 +279,7 @@ class CalibrationMap(StoredMap):
         str
             An expression of the calibrated probability, and NULL where the column is
             NULL, NaN or outside the range of its scale, such as [0, 1]. In SQLite,
-            text that is a number counts as one, and other text gives NULL.
+            text that is a number counts as that number, and other text gives NULL.
 
         See Also
         --------

@@ -51,7 +51,7 @@ TAB = " " * 4
 REACH = 37.0
 """Logarithms and logits of this size belong to 0 or 1 as maps treat them."""
 FARTHEST = 800.0
-"""Logarithms and logits beyond it belong to no other probability."""
+"""Logarithms and logits beyond it all have the same probability, 0 or 1."""
 MAX_NUMBER = 1e300
 
 RANGES: dict[Scale, tuple[float | None, float]] = {
@@ -144,7 +144,7 @@ class Table(NamedTuple):
     def on_scale(self, scale: Scale) -> Table:
         """Return the table with ends among logits or logarithms.
 
-        Between some neighbouring probabilities lies no logit.
+        Between some neighbouring probabilities there is no logit.
         """
         table = self.with_ends(lambda p: least_with_probability(p, scale))
         *others, last = table.pieces
@@ -170,10 +170,10 @@ class Table(NamedTuple):
 
 
 def least_with_probability(p: FloatVector, scale: Scale) -> FloatVector:
-    """Return the least logits or logarithms whose probabilities are at least p.
+    """Return the smallest logits or logarithms whose probabilities are at least p.
 
-    Where a map jumps, the same predictions lie below the jump as where they are
-    converted to probabilities, whose last digit depends on who converts them.
+    So the same predictions lie below a jump of a map as after a conversion to
+    probabilities, whose last digit depends on the software that converts them.
 
     Examples
     --------

@@ -184,8 +184,8 @@ class Comparison:
         Returns
         -------
         str
-            Numbers with four decimals, a hyphen where there is none; in CSV with
-            all digits, and nan.
+            Numbers with four decimals, and a hyphen where a number is missing; CSV
+            has all digits, and nan.
         """
         return frame_table(self.frame(), format)
 

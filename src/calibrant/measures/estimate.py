@@ -82,7 +82,7 @@ class Estimate:
 
 
 class Measured(NamedTuple):
-    """What the fits of a method say of each event."""
+    """What the fits of a method say about each event."""
 
     method: str  # its name
     errors: FloatVector
@@ -143,7 +143,7 @@ class FittedTasks:
     """Binary tasks, with fits and estimates that are made on demand and kept.
 
     Fits and draws solve many small systems: whoever asks for them enters
-    `one_blas_thread` before.
+    `one_blas_thread` first.
 
     Attributes
     ----------

@@ -183,8 +183,8 @@ class Evaluation:
         Returns
         -------
         str
-            Numbers with four decimals, a hyphen where there is none; in CSV with
-            all digits, and nan.
+            Numbers with four decimals, and a hyphen where a number is missing; CSV
+            has all digits, and nan.
         """
         return frame_table(self.frame(), format)
 

@@ -218,8 +218,8 @@ class CalibrationSummary:
         Returns
         -------
         str
-            Each value with its interval in parentheses; in CSV, in columns of their own
-            and with all digits.
+            Each value with its interval in parentheses; CSV has separate columns for
+            the limits, and all digits.
         """
         check_choice(format, get_args(TableFormat), name="format")
         if format == "csv":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REVERSAL_LEVEL = 0.01
 """Models without skill are taken to be upside down this often."""
 REVERSAL_MIN_ROWS = 30
-"""Of fewer rows none is taken to be."""
+"""With fewer rows, no model is taken to be upside down."""
 
 
 class Outcome(NamedTuple):

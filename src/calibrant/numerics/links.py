@@ -20,7 +20,7 @@ SIXTEENTH, HALF, INNER_PART = 16.0, 2.0, 128.0
 """`rounded_ends` divides the resolution of the data by one of the first two if any
 prediction is exactly 0 or 1, and by the last if none is."""
 Ends: TypeAlias = "tuple[float, float] | Sequence[FloatVector]"
-"""What predictions below the first or above the second count as; of all, or of each."""
+"""Lowest and highest value that predictions are clipped to: for all, or for each."""
 WIDEST_ENDS = (CLIP, 1.0 - CLIP)
 """Ends of a fit that takes predictions as they are."""
 

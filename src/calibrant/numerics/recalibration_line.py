@@ -108,8 +108,8 @@ class LogitPoints:
     def shift_from(self, logits: FloatVector) -> Linearised:
         """Return the shift of logits at which the observed events are expected.
 
-        There are from 1 to n - 1 events. Of the points' own logits, it is the intercept
-        with the slope fixed at 1: the calibration in the large.
+        There are from 1 to n - 1 events. For the points' own logits, it is the
+        intercept with the slope fixed at 1: the calibration-in-the-large.
         """
         shift = self.shift_to(logits, self.events)
         q = expit(logits + shift)

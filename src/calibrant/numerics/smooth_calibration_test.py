@@ -4,20 +4,20 @@ If predictions are calibrated, the distribution of the labels is known in full. 
 that of sums of label less prediction, weighted by functions of the prediction: normal,
 with known variance. Functions that are orthogonal in this variance give independent
 sums, the scores. They are ordered from smooth to wiggly: the constant, a line, then
-polynomials of growing order. Small departures of simple shape show in the first few,
-complex ones in more.
+polynomials of growing order. Departures of simple shape show in the first few scores,
+complex ones in later ones.
 
 The first score alone finds predictions that are too low or too high throughout. Among
 lines, the one that comes nearest to Spiegelhalter's function is also tried alone, for
-predictions that are too extreme or too moderate. Lines are between those of the
+predictions that are too extreme or too moderate. Lines lie between those of the
 prediction, as in Spiegelhalter's test, and those of arcsin(2 p - 1), which are nearer
 to Cox's. Squared scores are also added up to several orders; each total has a
 chi-square distribution.
 
-The p-values of all of these are joined in one mean: that of their powers with a
+The p-values of all of these are combined in one mean: that of their powers with a
 negative exponent, in which small p-values count most. Several that are rather small
-count more than one alone. The p-value of the whole is this mean times a price, which
-hardly depends on the level.
+count more than one alone. The combined p-value is this mean times a price for looking
+at several, which hardly depends on the level.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ EXPONENT = 1.25
 """P-values are averaged after raising them to minus this power: the one for which the
 price is nearly the same at all levels."""
 PRICES = {1: 1.0, 2: 1.1, 3: 1.12, 6: 1.135, 12: 1.14, 24: 1.15}
-"""The chance that the mean of so many scores is below a level, divided by the level. It
-hardly depends on the angle of the line; `benchmarks/price_of_smooth_test.py` computes
-it."""
+"""By number of scores, the chance that the mean is below a level, divided by the level.
+It hardly depends on the angle of the line; `benchmarks/price_of_smooth_test.py`
+computes it."""
 MAX_FUNCTIONS = max(PRICES)
 LINES = 2
 """Functions that are lines: the constant and one other."""
 MIN_FUNCTIONS = 8
-"""So many functions are used even with few rows."""
+"""This many functions are allowed even with few rows."""
 VARIANCE_PER_FUNCTION = 12.0
 """Variance of labels, summed over rows, for each function beyond those: about 72 rows
 at uniform predictions. With less, sums are not normal enough."""
@@ -67,7 +67,7 @@ class SmoothPValue(NamedTuple):
     Attributes
     ----------
     statistic, pvalue : float
-        Minus the logarithm of the mean of p-values, and the p-value of the whole.
+        Minus the logarithm of the mean of p-values, and the combined p-value.
     """
 
     statistic: float

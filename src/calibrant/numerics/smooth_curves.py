@@ -114,9 +114,9 @@ class SmoothCurve:
         return np.asarray(expit(u + np.interp(u, *line)))
 
     def line(self, *, repairing: bool) -> tuple[FloatVector, FloatVector]:
-        """Return logits, and what is added there: by the curve, or by a repair.
+        """Return logits, and what the curve or a repair adds there.
 
-        A repair is the nearest curve that does not fall and that rows support.
+        A repair is the nearest curve that does not decrease and that the rows support.
         """
         knots, shifts = line_of(self.terms.nodes, self.shifts)
         if not repairing:

@@ -8,8 +8,8 @@ and shares w of the weight:
     gradient  A' (w (P - Y))
     curvature A' (w P (dS - sum_j P dS))   for a direction d, dS = A d
 
-Newton steps come from conjugate gradients, preconditioned with the Hessian, exact if it
-is small, else class by class: so that an approximation costs steps only.
+Newton steps come from conjugate gradients, preconditioned with the Hessian: the whole
+Hessian if it is small, else one block per class. That affects only the number of steps.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 VectorT = TypeVar("VectorT", "FloatVector", "IntVector", "BoolVector")
 
 MAX_EXACT = 800
-"""Most parameters for which the whole Hessian is formed; else one block per class."""
+"""Maximum number of parameters for which the whole Hessian is formed."""
 MAX_MATRIX = 600
-"""The same of a matrix, where blocks are nearly as good: 24 classes."""
+"""The same for a matrix, where one block per class is nearly as good: 24 classes."""
 NEGLIGIBLE = 1e-4
 ROUGHLY_NEGLIGIBLE = 1e-2
 """Rows whose part in a class's block is below this share of the largest are skipped:
-in the determinant, and where an approximation costs steps only."""
+in the determinant, and where an approximation affects only the number of steps."""
 CHUNK = 8192
 """Rows whose part in the Hessian is computed at once."""
 MAX_STEPS = 200

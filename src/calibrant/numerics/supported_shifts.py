@@ -83,7 +83,7 @@ def rising_shifts(
 def repairing_shifts(
     knots: FloatVector, shifts: FloatVector, u: FloatVector, weight: FloatVector
 ) -> FloatVector:
-    """Return the nearest shifts that rows support and whose map does not fall."""
+    """Return the nearest shifts that rows support and whose map does not decrease."""
     supported = supported_shifts(knots, shifts, u, weight)
     return rising_shifts(knots, supported, u, weight)
 

@@ -202,15 +202,15 @@ class Predictions:
             Column that identifies the same case across models, such as the question;
             `compare` uses it to pair the models of a long table. Several columns
             identify it together, such as the question and the sample of its answers.
-            ``"row"`` pairs rows by their number, where each model has a file with the
+            ``"row"`` pairs rows by their number if each model has a file with the
             same labels in the same order.
         weight : str, optional
             Column of weights.
         cluster : str, optional
             Column of clusters: rows that belong together, such as those of one patient.
         time : str, optional
-            Column that says when a row was recorded. It is kept for later: at
-            present every function raises an error if it is given.
+            Column that says when a row was recorded. It is reserved for later use:
+            at present every function raises an error if it is given.
         task : None, "confidence", "classwise", "canonical", "multilabel", or a class
             None: binary. "confidence" or "top-label": the top class and whether it is
             right. A class, by label or column number: that class against the rest.

@@ -120,7 +120,7 @@ def summarise_model(
     assessment = assess_one(fitted, settings.methods)
     names = {estimate.method for estimate in assessment.estimates}
     methods = tuple(m for name, m in settings.named.items() if name in names)
-    if methods != settings.methods:  # for some there are too few rows
+    if methods != settings.methods:  # some need more rows
         settings = replace(settings, methods=methods)
     step()
     estimate, *own = fitted.estimates(settings.measure)

@@ -227,7 +227,7 @@ def _with_best_repair(finding: Finding, repairs: Mapping[str, Any]) -> Finding:
         return replace(finding, remedy=remedy, calibrator="")
     losses = {r["method"]: f"{r['log_loss']:.4f}" for r in repairs["rows"]}
     remedy = (
-        f"Recalibrate by {best}, which lowers the log-loss of held-out rows from "
+        f"Recalibrate with {best}, which lowers the log-loss of held-out rows from "
         f"{losses[NONE]} to {losses[best]}."
     )
     remedy = " ".join(filter(None, (remedy, finding.besides)))

@@ -135,7 +135,7 @@ def summarise(
         "measured": {
             "method": settings.measure_name,
             "methods": [
-                # What a method is, without how its variants are called.
+                # What a method is, without the names of its variants.
                 {
                     "method": name,
                     "summary": find_evaluator(settings.named[name]).summary.partition(

@@ -71,7 +71,7 @@ class Axes(Axis):
         return LEFT + SIDE * self.share(values)
 
     def curve_places(self, curve: Mapping[str, Any]) -> dict[str, FloatVector]:
-        """Return where a curve and its band are drawn, as far as they are within."""
+        """Return where a curve and its band are drawn: their parts within the axes."""
         lines = {name: np.array(curve[name]) for name in CURVE_LINES if name in curve}
         places = _places(self.cut_shares(*lines.values()))
         return dict(zip(lines, places, strict=True))
