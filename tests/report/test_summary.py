@@ -131,6 +131,18 @@ def test_groups_of_clusters_have_the_p_values_of_the_check(fast):
     assert row["pvalue"] == found["evidence"]["pvalue"]
 
 
+def test_a_group_with_too_few_events_for_a_test_has_no_p_value(fast):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 640)
+    groups = np.where(np.arange(640) < 40, "few", np.where(p < 0.5, "low", "high"))
+    y = (rng.random(640) < np.where(groups == "few", 1.0 - p, p)).astype(int)
+    report = cb.Report.from_predictions(y, p, groups=groups, **fast)
+    (model,) = report.summary["models"]
+    pvalues = {row["group"]: row["pvalue"] for row in model["groups"]}
+    assert pvalues["few"] is None
+    assert min(pvalues["low"], pvalues["high"]) > 0.01  # corrected for two groups
+
+
 def test_an_error_of_nothing_is_smaller_than_any_and_known():
     rows = [{"error": error, "rows": 50.0} for error in (None, -0.001, 0.0, 0.2)]
     rows.append({"error": 0.9, "rows": 11.0})  # mostly noise

@@ -259,7 +259,8 @@ class GroupGap(NamedTuple):
     """How one group departs from the calibration map of all rows.
 
     `gap` is the observed rate less the mean prediction, `expected_gap` the same by the
-    map of all rows; `pvalue` has Holm's correction for all groups.
+    map of all rows; `pvalue` has Holm's correction for all tested groups, and is NaN
+    where labels vary too little for a test.
     """
 
     name: str
@@ -276,14 +277,16 @@ def group_gaps(subject: Subject) -> list[GroupGap]:
 
     Each group is tested for a level and a slope of its own, given the smooth map of
     all rows: chi-square with two degrees of freedom, a little too careful since the
-    group itself took part in that map. P-values are Holm's over all groups.
+    group itself took part in that map. P-values are Holm's over all tested groups.
     """
     if len(subject.groups) < MIN_GROUPS:
         return []
     map_ = smooth_fit(subject.sample).map
     gaps = [_group_gap(name, s, map_) for name, s in subject.groups.items()]
-    adjusted = holm([gap.pvalue for gap in gaps])
-    return [g._replace(pvalue=p) for g, p in zip(gaps, adjusted, strict=True)]
+    tested = [gap for gap in gaps if not np.isnan(gap.pvalue)]
+    adjusted = holm([gap.pvalue for gap in tested])
+    pvalues = dict(zip([gap.name for gap in tested], adjusted, strict=True))
+    return [gap._replace(pvalue=pvalues.get(gap.name, np.nan)) for gap in gaps]
 
 
 def _group_gap(name: str, sample: BinarySample, map_: CalibrationMap) -> GroupGap:
@@ -292,19 +295,17 @@ def _group_gap(name: str, sample: BinarySample, map_: CalibrationMap) -> GroupGa
     cells, predicted, observed = group.cells, group.mean_prob, group.rate
     expected = map_.values(cells.p)
     mean = float(cells.weight @ expected) / group.total
-    pvalue = 1.0
-    if group.total >= FEW_ROWS:
-        noise = cells.weight * expected * (1.0 - expected)
-        pvalue = _score_test(cells.p, cells.label_sum - cells.weight * expected, noise)
+    noise = cells.weight * expected * (1.0 - expected)
+    pvalue = _score_test(cells.p, cells.label_sum - cells.weight * expected, noise)
     gaps = (observed - predicted, mean - predicted)
     return GroupGap(name, group.total, predicted, observed, *gaps, pvalue)
 
 
 def _score_test(p: FloatVector, excess: FloatVector, noise: FloatVector) -> float:
-    """Return the p-value of a level and a slope among the residuals."""
+    """Return the p-value of a level and a slope among the residuals, or NaN."""
     total = float(noise.sum())
     if total < MIN_NOISE:
-        return 1.0
+        return np.nan
     centred = p - float(noise @ p) / total
     statistic = float(excess.sum()) ** 2 / total
     spread = float(noise @ centred**2)
