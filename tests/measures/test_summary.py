@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import t as student_t
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import calibrant as cb
@@ -523,10 +524,25 @@ def test_clustered_errors_are_those_of_the_sandwich():
     sandwich = bread @ sums.T @ sums @ bread * 25 / 24
     assert unit["slope"].error == pytest.approx(np.sqrt(sandwich[1, 1]))
     assert unit["intercept"].error == pytest.approx(np.sqrt(sandwich[0, 0]))
-    reach = 2.0638986  # of Student's distribution with 24 degrees of freedom
+    with_both = [len(set(cluster[y == label])) for label in (0, 1)]
+    reach = student_t.ppf(0.975, min(with_both) - 1)
     assert unit["slope"].high == pytest.approx(
         unit["slope"].value + reach * unit["slope"].error
     )
+
+
+def test_few_events_stay_few_with_clusters():
+    """A sandwich of one event is too sure: with clusters of one row, as without."""
+    p = np.array([0.02, 0.05, 0.1, 0.1, 0.15, 0.2, 0.25, 0.3, 0.3, 0.5])
+    y = (np.arange(10) == 8).astype(int)
+    with pytest.warns(SmallSampleWarning):
+        alone, single = only(y, p), only(y, p, clusters=np.arange(10))
+    for name in ("Brier", "scaled Brier", "log-loss", "Nagelkerke R2", "AUROC"):
+        assert limits(single[name]) == pytest.approx(limits(alone[name]), nan_ok=True)
+    assert np.isnan(single["AUROC"].low)
+    for name in ("slope", "intercept"):
+        assert single[name].error == pytest.approx(alone[name].error)
+        assert single[name].high > alone[name].high
 
 
 def test_one_cluster_is_an_error():

@@ -240,8 +240,8 @@ RULES = (
         "A model that is calibrated on average can be unfair or useless for a group.",
         "Recalibrate the group by itself (calibrate --by), or add a feature that "
         "identifies it.",
-        "Only groups that you name are tested, and none of fewer than about 40 rows or 10 "
-        "events.",
+        "Only groups that you name are tested, and none of fewer than about 40 rows or "
+        "10 events.",
         _groups,
     ),
     Rule(

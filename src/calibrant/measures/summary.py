@@ -455,9 +455,9 @@ def summary(  # noqa: PLR0913
     the logit scale with fewer than 30 events or other rows; and Student's, with the
     standard error of a mean, for the scores. With clusters, all but those of the
     posterior have standard errors from sums over clusters, and one degree of freedom
-    less than there are clusters. Measures that the data do not determine are NaN, with
-    a warning: for example the slope, if predictions separate the events from all other
-    rows.
+    less than there are clusters with an event, or with other rows. Measures that the
+    data do not determine are NaN, with a warning: for example the slope, if predictions
+    separate the events from all other rows.
 
     Predictions of exactly 0 and 1 are treated as rounded by the regressions and the
     curve; in the log-loss, a wrong one costs 36.04.

@@ -44,6 +44,9 @@ Within a cell, predictions hardly tell events from other rows: a thousandth of t
 in common cells changes the AUROC by about a millionth."""
 MIN_FOR_DELONG = 30
 """With fewer events, or other rows, DeLong's interval holds the AUROC too seldom."""
+MIN_FOR_SANDWICH = 10
+"""With fewer clusters with an event, or with other rows, sums over clusters may vary
+too little by chance: slope and intercept are known no better than by as many rows."""
 HALF = 0.5
 ROUNDING = 64.0 * np.finfo(float).eps
 """A smaller standard error, as a share of the value, is 0 but for rounding."""
@@ -136,10 +139,20 @@ class SampleMeasures:
         Standard errors are not known better than few events or few clusters tell.
         """
         level = 0.5 + 0.5 * float(self.confidence or 0.0)
-        units = self.fewer if self.has_both else self.logits.total
-        if self.clusters is not None:
-            units = float(self.clusters.max()) + 1.0
-        return float(stdtrit(max(units - 1.0, 1.0), level))
+        return float(stdtrit(max(self.units - 1.0, 1.0), level))
+
+    @cached_property
+    def units(self) -> float:
+        """Return how many independent units there are, of the rarer label if both are.
+
+        Units are rows, or clusters: those with an event, and those with another row.
+        """
+        if self.clusters is None:
+            return self.fewer if self.has_both else self.logits.total
+        y, weight = self.sample.y, self.sample.weights
+        rows = (weight * y, weight * (1.0 - y)) if self.has_both else (weight,)
+        sums = (np.bincount(self.clusters, one) for one in rows)
+        return float(min(np.count_nonzero(one) for one in sums))
 
     def error(self, statistic: Linearised) -> float:
         """Return the standard error of a statistic of the points."""
@@ -239,10 +252,14 @@ class SampleMeasures:
             return
         for which, coefficient in enumerate(self._line.linearised()):
             name, value = names[which], coefficient.value
-            if self.clusters is not None:
-                yield self._normal(name, value, self.error(coefficient))
-                continue
             error = float(np.sqrt(self._line.covariance[which, which]))
+            if self.clusters is not None:
+                sandwich = self.error(coefficient)
+                few = self.units < MIN_FOR_SANDWICH
+                yield self._normal(
+                    name, value, max(error, sandwich) if few else sandwich
+                )
+                continue
             limits = NO_LIMITS
             if self.confidence is not None:
                 limits = self._line.profile_limits(which, self.confidence)
@@ -338,7 +355,7 @@ class SampleMeasures:
         if self.clusters is None:
             error = linearised_statistics.delong_error(area, points)
         else:
-            error = self.error(area)
+            error = self.error(area) if self.units > 1.0 else np.nan
         yield self._area(area.value, error)
 
     def _area(self, value: float, error: float) -> Measure:
