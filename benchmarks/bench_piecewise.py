@@ -23,6 +23,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 import calibrant as cb
+from calibrant.maps.piecewise import PiecewiseLinearMap
 
 METHODS = ("pl", "pl-mse", "pl3", "pl3-mse", "pl-de", "pl-de2")
 PAPER_SECONDS = {
@@ -77,6 +78,7 @@ def race_pwlf(n: int) -> None:
         seconds = cpu_seconds(partial(model.fit, pieces))
         total += seconds
         mine = cb.make_calibrator("pl-de", pieces=pieces).fit(p, y).map_
+        assert isinstance(mine, PiecewiseLinearMap)
         lines = np.interp(p, mine.knots, mine.heights)
         loss = model.ssr / ((lines - y) ** 2).sum()
         text = f"{seconds:.3f} | {seconds / ours:,.1f} | {loss:.5f}"

@@ -11,6 +11,7 @@ from importlib import import_module
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 PENALTY = 10.0
 """Penalty on the mean squares of off-diagonal weights and of intercepts."""
@@ -100,11 +101,10 @@ def _dirichletcal(calibrator, inputs, y):
 
 
 def sklearn_temperature(logits, y):
-    base = import_module("sklearn.base")
     calibration = import_module("sklearn.calibration")
     frozen = import_module("sklearn.frozen").FrozenEstimator
 
-    class Logits(base.ClassifierMixin, base.BaseEstimator):
+    class Logits(ClassifierMixin, BaseEstimator):
         def fit(self, X, y):
             self.classes_ = np.arange(X.shape[1])
             self.fitted_ = y is not None

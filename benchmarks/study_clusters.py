@@ -54,8 +54,9 @@ HEAD = (
 TEST_HEAD = (*HEAD[:6], *HEAD[-4:-1])
 
 
-def draw(rng, kind, clusters, size, icc, true_map):
+def draw(rng, case, true_map):
     """Return predictions, labels, true rates and the cluster of each row."""
+    kind, clusters, size, icc = case
     sizes = rng.integers(max(size // 2, 1), size + size // 2 + 1, clusters)
     code = np.arange(clusters).repeat(sizes)
     p = rng.random(clusters)[code] if kind == "constant" else rng.random(code.size)
@@ -75,7 +76,7 @@ def study(case, name, runs):
     """Return coverage, width and distance, and how often the test rejects, by a map."""
     places = CASES.index(case), list(MAPS).index(name)
     rng = np.random.default_rng([FIRST_SEED, *places])
-    found = np.array([one_run(*draw(rng, *case, MAPS[name])) for _ in range(runs)])
+    found = np.array([one_run(*draw(rng, case, MAPS[name])) for _ in range(runs)])
     pvalues, alone = found[:, 4], found[:, 5]
     rates = [(pvalues <= at).mean() for at in (0.1, 0.05, 0.01)]
     rates.append((alone <= 0.05).mean())
@@ -89,7 +90,7 @@ def test_size(case, name, runs):
     rng = np.random.default_rng([FIRST_TEST_SEED, CASES.index(case)])
     pvalues = np.empty(runs)
     for k in range(runs):
-        p, y, _, code = draw(rng, *case, MAPS[name])
+        p, y, _, code = draw(rng, case, MAPS[name])
         rows = BinarySample(p, y.astype(float), clusters=code)
         pvalues[k] = smooth_p_value(rows).pvalue
     shares = [f"{100 * (pvalues <= at).mean():.2f}" for at in (0.1, 0.05, 0.01)]
@@ -109,8 +110,8 @@ def one_run(p, y, c, code):
     tails += [1.0 - tail for tail in tails]
     drawn = fit.curve.error_quantiles(tuple(tails), n_draws=DRAWS, random_state=0)
     limits = [
-        PosteriorLimits(level, *drawn[k :: len(LEVELS), np.newaxis], [test])
-        for k, level in enumerate(LEVELS)
+        PosteriorLimits(level, low, high, [test])
+        for level, low, high in zip(LEVELS, *drawn.reshape(2, -1, 1), strict=True)
     ]
     intervals = [one.interval(value, slice(None)) for one in limits]
     truth = np.abs(c - p).mean()

@@ -102,9 +102,10 @@ def score_truths(points):
 def drawn_truths(points):
     """Return what is compared with its value for the drawn predictions."""
     gap = np.abs(points.label_sum - points.p)
+    logits = LogitPoints.of(points)
     return {
         "O:E": points.label_sum.sum() / points.p.sum(),
-        "in-the-large": LogitPoints.of(points).in_the_large().value,
+        "in-the-large": logits.shift_from(logits.x).value,
         "ICI": gap.mean(),
         "E50": np.quantile(gap, 0.5),
         "E90": np.quantile(gap, 0.9),
@@ -129,8 +130,9 @@ def summarised(x, line, rng, *, curve):
         yield from measures.distances()
 
 
-def coverage(n, predictions, line, runs, curves, seed):
+def coverage(case, runs, curves, seed):
     """Return how often each interval contains the truth, and how often there is one."""
+    n, predictions, line = case
     mean, spread = PREDICTIONS[predictions]
     rng = np.random.default_rng(seed)
     many = points_of(quantiles(predictions), LINES[line])
@@ -201,7 +203,7 @@ def main():
         for seed, case in enumerate(cases(), 96_000):
             if case[0] not in chosen.sizes:
                 continue
-            rows = coverage(*case, chosen.runs, chosen.curves, seed)
+            rows = coverage(case, chosen.runs, chosen.curves, seed)
             table.writerows(rows)
             file.flush()
             print(*case, {row["measure"]: row["covered"] for row in rows}, flush=True)

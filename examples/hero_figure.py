@@ -29,7 +29,7 @@ def main() -> None:
     mpl.use("Agg")
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures") / "hero.png"
     grid = before_and_after()
-    grid.overlay(width=3.5).figure.savefig(path, dpi=240)
+    grid.overlay(width=3.5).figure.savefig(path, dpi=240)  # type: ignore[union-attr]
     print(grid)
     print(f"wrote {path}")
 

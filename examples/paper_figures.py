@@ -13,13 +13,16 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
 import calibrant as cb
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SIX_P = np.array([0.1, 0.3, 0.65, 0.75, 0.85, 0.95])
 SIX_Y = np.array([0, 1, 0, 1, 1, 1])
@@ -30,7 +33,7 @@ EVEN = np.full(5, 200)
 UNEVEN = np.array([300, 140, 120, 120, 320])
 
 
-def six_instances() -> plt.Figure:
+def six_instances() -> Figure:
     """Draw the four panels of the figure with six instances."""
     panels: dict[str, dict[str, Any]] = {
         "(a) classical": {"kind": "centres"},
@@ -60,7 +63,7 @@ def classifier(gaps: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.concatenate(p), np.concatenate(y).astype(int)
 
 
-def three_classifiers() -> plt.Figure:
+def three_classifiers() -> Figure:
     """Draw three kinds of diagrams of three classifiers with equal bars."""
     models = {
         "classifier 1": classifier(np.full(5, 0.002), EVEN),

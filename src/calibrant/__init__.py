@@ -119,14 +119,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBPACKAGES:
-        return import_module(f"calibrant.{name}")
-    if name in _HOME:
-        value = getattr(import_module(f"calibrant.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers would let any name pass
+
+    def __getattr__(name: str) -> Any:
+        if name in _SUBPACKAGES:
+            return import_module(f"calibrant.{name}")
+        if name in _HOME:
+            value = getattr(import_module(f"calibrant.{_HOME[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
