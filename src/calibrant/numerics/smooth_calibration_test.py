@@ -53,7 +53,7 @@ computes it."""
 MAX_FUNCTIONS = max(PRICES)
 LINES = 2
 """Functions that are lines: the constant and one other."""
-MIN_FUNCTIONS = 8
+MIN_FUNCTIONS = 6
 """This many functions are allowed even with few rows."""
 VARIANCE_PER_FUNCTION = 12.0
 """Variance of labels, summed over rows, for each function beyond those: about 72 rows
