@@ -13,6 +13,14 @@ def test_latex_has_a_minus_before_numbers_only():
     assert r"log-loss & $-$0.3 ($-$1 to 2) & 1e-05 \\" in table
 
 
+def test_latex_escapes_every_sign_that_it_would_read_otherwise():
+    table = text_table([r"\~^{}#$%&_<>|"], [], [False], "latex")
+    assert table.splitlines()[2] == (
+        r"\textbackslash{}\textasciitilde{}\textasciicircum{}\{\}\#\$\%\&\_"
+        r"\textless{}\textgreater{}\textbar{} \\"
+    )
+
+
 def test_columns_become_a_table_with_hyphens_for_what_is_missing():
     frame = {"a_b": np.array(["x", "y"]), "low": np.array([0.25, np.nan])}
     assert frame_table(frame, "markdown").splitlines()[2:] == [
