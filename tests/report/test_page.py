@@ -316,7 +316,7 @@ def test_only_groups_that_are_worse_are_marked(report):
     ]
     models = [model | {"groups": groups, "name": name} for name in "ab"]
     page = cb.Report(report.summary | {"models": models, "comparison": None}).to_html()
-    assert page.count('<tr class="flag"><th scope="row">worse') == 2
+    assert page.count('<tr class="flag"><th scope="row"><span class="part">worse') == 2
     assert page.count('class="flag"') == 2
     assert "Models by group" in page
     assert page.count("<b>0.200</b>") == 2
