@@ -14,7 +14,7 @@ import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
 from calibrant.report.json_numbers import counts, numbers
 from calibrant.report.page import json_for_script
-from calibrant.report.svg import BOTTOM, LEFT, Axes, reliability_svg
+from calibrant.report.svg import BOTTOM, LEFT, SIDE, Axes, decision_svg, reliability_svg
 
 
 class Elements(HTMLParser):
@@ -378,3 +378,22 @@ def test_dropped_rows_and_all_models_are_counted_at_the_top():
     page = cb.Report.from_predictions(preds).text("html")
     assert " rows, 5 dropped</span>" in page
     assert "1 of 2 models is clearly or badly off. <b>good</b> has the smallest" in page
+
+
+def test_decision_curves_end_where_nothing_is_flagged():
+    def curve(name, benefit, flagged):
+        limits = {"low": [b - 0.1 for b in benefit], "high": [b + 0.1 for b in benefit]}
+        names = {"name": name, "net_benefit": benefit, "always": not name}
+        return names | limits | {"flagged": flagged}
+
+    curves = [curve("a", [0.2, 0.1, 0.0], 2), curve("b", [0.3, 0.0, 0.0], 1)]
+    curves.append(curve("", [0.2, 0.0, -2.0], 3))
+    drawn = decision_svg({"thresholds": [0.1, 0.3, 0.9], "curves": curves}, "t")
+    ends = {
+        kind: max(float(x) for x in re.findall(r"([\d.]+),", path))
+        for kind, path in re.findall(r'path class="([^"]+)" d="([^"]+)"', drawn)
+    }
+    last = LEFT + 0.3 * SIDE
+    for kind in ("band c0", "curve c0", "curve c1", "diagonal"):
+        assert ends[kind] == pytest.approx(last, abs=0.1)
+    assert ends["band c1"] == pytest.approx(LEFT + 0.1 * SIDE, abs=0.1)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import (
         ArrayLike,
+        BoolVector,
         FloatVector,
         Frame,
         IntVector,
@@ -81,6 +82,11 @@ class DecisionUnit:
     benefit: NetBenefit
     sample: BinarySample | None = None
     base_rate: float = np.nan
+
+    @property
+    def flags(self) -> BoolVector:
+        """Tell at which thresholds any row is acted on."""
+        return np.asarray((self.benefit.shares > 0.0).any(axis=0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -495,6 +501,16 @@ def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
             own = units_of(model, key, sample, thresholds)
             parts.setdefault(name, []).append(own)
     return skipped.checked([u for own in parts.values() for u in join_units(own)])
+
+
+def flagged_by_any(units: Iterable[DecisionUnit]) -> BoolVector:
+    """Tell at which thresholds any model still acts on rows; everywhere if none does.
+
+    Beyond, net benefits are 0 by definition, and figures show nothing.
+    """
+    flags = [unit.flags for unit in units if unit.sample is not None]
+    flagged: BoolVector = np.asarray(np.any(flags, axis=0))
+    return flagged if flagged.any() else ~flagged
 
 
 def units_of(

@@ -264,7 +264,8 @@ def _decisions(
 
     Keys: "thresholds"; "curves", one per model and then one for acting always, or one
     for each model if their base rates differ. Each has "name", "net_benefit", "low",
-    "high" and "always", whether it is one for acting always.
+    "high", "always", whether it is one for acting always, and "flagged", at how many of
+    the thresholds, from the first, any row is acted on.
     """
     if any(one.task in NAMED_TASKS for one in models.values()):
         return None
@@ -285,6 +286,7 @@ def _decisions(
             "low": numbers(low),
             "high": numbers(high),
             "always": unit.sample is None,
+            "flagged": int(unit.flags.sum()),
         }
         for unit, (low, high) in zip(units, limits, strict=True)
     ]
