@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
 from calibrant.report.json_numbers import counts, numbers
-from calibrant.report.page import json_for_script
+from calibrant.report.page import escape_markdown, json_for_script
 from calibrant.report.svg import BOTTOM, LEFT, SIDE, Axes, decision_svg, reliability_svg
 
 
@@ -135,6 +135,20 @@ def test_markdown_has_no_markup_of_users(report):
     assert "<img" not in text.replace(r"\<img", "")
     assert "| smooth |" in text
     assert "CAL001" in text
+
+
+def test_markdown_has_measures_sentence_comparison_and_net_benefit(report):
+    text = report.to_markdown()
+    good = report.summary["models"][0]
+    assert escape_markdown(good["sentence"]) in text
+    for row in good["measures"]:
+        assert f"| {row['measure']} | {row['value']:.3f} |" in text
+    (pair,) = report.summary["comparison"]["pairs"]
+    assert f"| {pair['difference']:.4f} |" in text
+    benefit = report.summary["decisions"]["curves"][0]["net_benefit"][4]
+    assert f"| 0.05 | {benefit:.3f} |" in text
+    assert "| Brier score |" in text
+    assert "Scores are for the event" not in text
 
 
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(report):

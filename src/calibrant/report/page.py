@@ -30,6 +30,8 @@ GIVEN_AS = {
     "logprob": "natural logarithms of probabilities",
 }
 """What the scales of predictions are called."""
+SHOWN_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+"""Thresholds of which tables show net benefits."""
 MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
@@ -174,6 +176,7 @@ def _environment(purpose: str) -> Environment:
         "interval_svg": svg.interval_svg,
         "shared_notes": shared_notes,
         "given_as": GIVEN_AS,
+        "shown_thresholds": SHOWN_THRESHOLDS,
         "scales": {"prob": "probability", "logit": "logit"},
         "clip": f"{CLIP:.1e}",
     }
