@@ -245,26 +245,15 @@ class DecisionCurve:
         """
         with one_blas_thread():
             return _stack(
-                (unit, self._lost(unit.sample))
+                (
+                    unit,
+                    lost_by_miscalibration(
+                        unit.sample, self.thresholds, self.confidence, self.random_state
+                    ),
+                )
                 for unit in self.units
                 if unit.sample is not None
             )
-
-    def _lost(self, sample: BinarySample) -> dict[str, FloatVector]:
-        points = compress_on_log_grid(sample)
-        chance = smooth_curve(sample).values(points.p)[:, np.newaxis]
-        value = lost_benefit(points.p, points.weight, chance, self.thresholds)[:, 0]
-        # Limits are quantiles over maps drawn from the posterior. None of these is the
-        # identity; so the lower ones are 0 unless the test is significant.
-        cells, tail = compress_to_at_most(sample), 0.5 * (1.0 - self.confidence)
-        rng = generator(self.random_state)
-        maps = smooth_curve(sample).drawn_curves(cells.p, LOSS_DRAWS, rng)
-        lost = lost_benefit(cells.p, cells.weight, maps, self.thresholds)
-        low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
-        if not smooth_p_value(sample).rejects(tail):
-            low = 0.0 * low
-        low, high = np.minimum(low, value), np.maximum(high, value)
-        return {"threshold": self.thresholds, "lost": value, "low": low, "high": high}
 
     def __repr__(self) -> str:
         return f"<DecisionCurve, {self.thresholds.size} thresholds>\n{self}"
@@ -332,6 +321,25 @@ def _decided(
     table = sample_table(sample, np.concatenate([[0.0], thresholds, [1.0]]))
     event = table.label_sum
     return Outcomes(thresholds, event, table.weight - event), np.arange(event.size)
+
+
+def lost_by_miscalibration(
+    sample: BinarySample, thresholds: FloatVector, confidence: float, seed: Seed
+) -> dict[str, FloatVector]:
+    """Return the columns threshold, lost, low and high of one model."""
+    points = compress_on_log_grid(sample)
+    chance = smooth_curve(sample).values(points.p)[:, np.newaxis]
+    value = lost_benefit(points.p, points.weight, chance, thresholds)[:, 0]
+    # Limits are quantiles over maps drawn from the posterior. None of these is the
+    # identity; so the lower ones are 0 unless the test is significant.
+    cells, tail = compress_to_at_most(sample), 0.5 * (1.0 - confidence)
+    maps = smooth_curve(sample).drawn_curves(cells.p, LOSS_DRAWS, generator(seed))
+    lost = lost_benefit(cells.p, cells.weight, maps, thresholds)
+    low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
+    if not smooth_p_value(sample).rejects(tail):
+        low = 0.0 * low
+    low, high = np.minimum(low, value), np.maximum(high, value)
+    return {"threshold": thresholds, "lost": value, "low": low, "high": high}
 
 
 def _strategies(n: int) -> dict[str, FloatVector]:
