@@ -60,3 +60,16 @@ def test_results_have_the_tables_of_the_command_line(run, command, style):
     code, out, err = run(command, str(cb.datasets.BINARY_FILE), *wanted, *method)
     assert code == 0, err
     assert out.strip() == result.table(style)
+
+
+@pytest.mark.parametrize(("style", "row"), [("latex", "forest & bayes"), ("text", "")])
+def test_a_comparison_has_a_table_of_differences(style, row):
+    p, y = cb.datasets.load_binary("forest")
+    q, _ = cb.datasets.load_binary("bayes")
+    compared = cb.compare(y, {"forest": p, "bayes": q}, method="es15")
+    models, pairs = compared.table(style).split("\n\n")
+    assert "P(a is better)" not in models
+    assert "P(a is better)" in pairs
+    assert row in pairs
+    assert f"{compared.differences[0].probability:.4f}" in pairs
+    assert "\n\n" not in compared.table("csv")
