@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -334,6 +335,14 @@ def test_only_groups_that_are_worse_are_marked(report):
     assert page.count('class="flag"') == 2
     assert "Models by group" in page
     assert page.count("<b>0.200</b>") == 2
+
+
+def test_the_page_cites_what_the_readme_asks_to_cite(report):
+    doi = "10.1007/s10994-024-06652-6"
+    readme = Path(__file__).parents[2] / "README.md"
+    assert doi in readme.read_text(encoding="utf-8")
+    assert doi in report.to_html()
+    assert doi in report.to_markdown()
 
 
 def test_a_repair_is_drawn_before_and_after(report):

@@ -32,6 +32,12 @@ GIVEN_AS = {
 """What the scales of predictions are called."""
 SHOWN_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 """Thresholds of which tables show net benefits."""
+CITATION = (
+    "M. Kängsepp, K. Valk, M. Kull (2025), On the usefulness of the fit-on-test view "
+    "on evaluating calibration of classifiers, Machine Learning 114, "
+    "doi:10.1007/s10994-024-06652-6"
+)
+"""What to cite together with calibrant."""
 MIN_LOSS = 0.00005
 """A smaller loss of net benefit is printed as none."""
 MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
@@ -178,6 +184,7 @@ def _environment(purpose: str) -> Environment:
         "interval_svg": svg.interval_svg,
         "shared_notes": shared_notes,
         "given_as": GIVEN_AS,
+        "citation": CITATION,
         "loss_sentence": loss_sentence,
         "shown_thresholds": SHOWN_THRESHOLDS,
         "scales": {"prob": "probability", "logit": "logit"},
