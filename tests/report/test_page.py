@@ -190,6 +190,20 @@ def test_the_sentence_about_models_is_true(report, ranks, distinct, words):
     assert words in page
 
 
+def test_the_verdict_names_a_best_model_only_if_it_is_significantly_better(report):
+    def overall(comparison):
+        page = cb.Report(report.summary | {"comparison": comparison}).to_html()
+        return re.search(r'<p class="overall">(.*?)</p>', page, re.DOTALL)[1]
+
+    known = report.summary["comparison"]
+    assert "is significantly better calibrated than" in overall(known)
+    alike = [one | {"rank": 1} for one in known["models"]]
+    pairs = [one | {"distinct": False} for one in known["pairs"]]
+    text = overall(known | {"models": alike, "pairs": pairs})
+    assert text.endswith("No two models differ significantly.")
+    assert "has the smallest error" in overall(None)
+
+
 def test_a_comparison_is_shown_where_there_is_one(report):
     pair = {"model_a": "good", "model_b": "bad", "difference": -0.0123}
     pair |= {"low": -0.02, "high": -0.005, "probability": 0.997, "distinct": True}
