@@ -28,6 +28,12 @@ def test_links_between_pages_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_pages_import_nothing_that_the_extra_all_does_not_install():
+    for page in (ROOT / "README.md", *PAGES):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"import pandas|\bpd\.", text), page.name
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 

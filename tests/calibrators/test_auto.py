@@ -338,6 +338,36 @@ def test_a_gain_that_may_be_chance_is_called_not_significant():
     )
 
 
+NOTHING_HELPS = "No repair lowers the log-loss on held-out rows; the nearest, "
+ONE_HELPS = "On held-out rows, the best repair, temperature, lowers the log-loss by "
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        (-0.0026, f"{NOTHING_HELPS}temperature, raises it by 0.0026."),
+        (0.0011, f"{ONE_HELPS}0.0011."),
+    ],
+)
+def test_what_helps_nothing_is_not_called_the_best_repair(gain, words):
+    nothing = Bounds(0.0, 0.0, 0.0)
+    unchanged = Certificate(
+        tried=(Trial("smooth", 0.0, -0.01), Trial("temperature", 0.0, gain)),
+        rounded=False,
+        log_loss_gain=nothing,
+        brier_gain=nothing,
+        error_before=nothing,
+        error_after=nothing,
+        evidence=-2.0,
+        needed=-0.4,
+        n=150,
+        folds=10,
+        confidence=0.95,
+        data="",
+    )
+    assert str(unchanged).endswith(f"above 40 %. {words}")
+
+
 def test_certificates_of_several_classes_say_whose_error_and_score_they_give():
     prob, digit = cb.datasets.load_multiclass("forest")
     fitted = cb.make_calibrator().fit(prob, digit)

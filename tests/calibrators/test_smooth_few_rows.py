@@ -198,3 +198,12 @@ def test_predictions_next_to_nothing_are_evaluated():
     with pytest.warns(SmallSampleWarning):
         found = cb.evaluate([0, 0, 0, 1], p, methods="smooth").frame()
     assert 0.0 < found["value"][0] < 0.25
+
+
+def test_the_curve_has_no_pieces_however_many_rows_there_are():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    for n in (20, 400):
+        frame = cb.evaluate(y[:n], p[:n], methods="smooth").frame()
+        assert frame["bins"].tolist() == [0]

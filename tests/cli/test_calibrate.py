@@ -89,6 +89,18 @@ def test_the_order_of_classes_can_be_kept(run, tmp_path):
         assert "--keep-order is for several classes and the method auto" in err
 
 
+@pytest.mark.parametrize(("method", "names"), [("platt", "slope"), ("beta", "a b")])
+def test_all_coefficients_are_printed(run, tmp_path, method, names):
+    out = tmp_path / "m.json"
+    options = ("--y", "even", "--p", "forest", "--method", method, "--out", out)
+    said = run("calibrate", BINARY, *options)[1]
+    map_ = cb.load_map(out)
+    values = [map_.a] if method == "platt" else [map_.a, map_.b]
+    pairs = zip(names.split(), values, strict=True)
+    words = ", ".join(f"{name} {value:.4g}" for name, value in pairs)
+    assert f": {words}, intercept {map_.intercept:.4g}; log-loss" in said
+
+
 def test_the_temperature_is_printed(run, tmp_path):
     out = tmp_path / "map.json"
     options = (*CLASSES, "--method", "temperature", "--out", out)

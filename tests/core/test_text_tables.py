@@ -13,6 +13,14 @@ def test_latex_has_a_minus_before_numbers_only():
     assert r"log-loss & $-$0.3 ($-$1 to 2) & 1e-05 \\" in table
 
 
+def test_latex_escapes_every_sign_that_it_would_read_otherwise():
+    table = text_table([r"\~^{}#$%&_<>|"], [], [False], "latex")
+    assert table.splitlines()[2] == (
+        r"\textbackslash{}\textasciitilde{}\textasciicircum{}\{\}\#\$\%\&\_"
+        r"\textless{}\textgreater{}\textbar{} \\"
+    )
+
+
 def test_columns_become_a_table_with_hyphens_for_what_is_missing():
     frame = {"a_b": np.array(["x", "y"]), "low": np.array([0.25, np.nan])}
     assert frame_table(frame, "markdown").splitlines()[2:] == [
@@ -52,3 +60,16 @@ def test_results_have_the_tables_of_the_command_line(run, command, style):
     code, out, err = run(command, str(cb.datasets.BINARY_FILE), *wanted, *method)
     assert code == 0, err
     assert out.strip() == result.table(style)
+
+
+@pytest.mark.parametrize(("style", "row"), [("latex", "forest & bayes"), ("text", "")])
+def test_a_comparison_has_a_table_of_differences(style, row):
+    p, y = cb.datasets.load_binary("forest")
+    q, _ = cb.datasets.load_binary("bayes")
+    compared = cb.compare(y, {"forest": p, "bayes": q}, method="es15")
+    models, pairs = compared.table(style).split("\n\n")
+    assert "P(a is better)" not in models
+    assert "P(a is better)" in pairs
+    assert row in pairs
+    assert f"{compared.differences[0].probability:.4f}" in pairs
+    assert "\n\n" not in compared.table("csv")

@@ -22,6 +22,7 @@ def test_the_lines_are_the_numbers_of_the_frame(display):
     assert list(lines) == ["forest", "bayes", "treat-all", "treat-none"]
     for name, line in lines.items():
         own = frame["model"] == name
+        own &= frame["threshold"] <= line.get_xdata()[-1]
         assert_allclose(line.get_xdata(), frame["threshold"][own])
         assert_allclose(line.get_ydata(), frame["net_benefit"][own])
 
@@ -92,3 +93,49 @@ def test_axes_end_with_the_thresholds_and_hold_the_bands():
     assert ax.get_xlim() == (0.0, 0.5)
     assert ax.get_ylim()[0] < frame["low"][own].min()
     assert ax.get_ylim()[1] > frame["high"][own].max()
+
+
+@pytest.fixture
+def low_risks():
+    """Two models that flag no row above 0.6 and 0.3."""
+    rng = np.random.default_rng(4)
+    p = 0.6 * rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    return cb.DecisionCurveDisplay.from_predictions(y, {"ant": p, "bee": 0.5 * p})
+
+
+def test_nothing_is_drawn_where_no_model_flags_any_row(low_risks):
+    ax = low_risks.plot()
+    assert ax.get_xlim()[1] < 0.6
+    for line in ax.get_lines():
+        assert line.get_xdata()[-1] == ax.get_xlim()[1]
+    ends = [area.get_paths()[0].vertices[:, 0].max() for area in ax.collections]
+    assert ends[0] == ax.get_xlim()[1]
+    assert ends[1] < 0.3
+    assert low_risks.frame()["threshold"].max() == 0.99
+
+
+def test_thresholds_that_no_prediction_reaches_are_drawn_if_there_are_no_others():
+    y = np.arange(100) % 2
+    p = np.linspace(0.1, 0.3, 100)
+    options = {"thresholds": [0.5, 0.6]}
+    for style in ("colour", "grey"):
+        display = cb.DecisionCurveDisplay.from_predictions(
+            y, {"a": p, "b": p}, **options
+        )
+        assert display.plot(style=style).get_xlim() == (0.0, 0.6)
+
+
+@pytest.mark.parametrize(("simultaneous", "kind"), [(False, "point"), (True, "simul")])
+def test_the_legend_says_what_bands_are(low_risks, simultaneous, kind):
+    curve = cb.decision_curve(low_risks.curve.predictions, confidence=0.9)
+    display = cb.DecisionCurveDisplay(curve, simultaneous=simultaneous)
+    texts = [text.get_text() for text in display.plot().get_legend().get_texts()]
+    assert texts[-1].startswith(f"90 % band, {kind}")
+
+
+def test_bands_of_several_models_are_lines_in_grey(low_risks):
+    assert not [a for a in low_risks.plot(style="grey").collections if a.get_fill()]
+    single = cb.decision_curve(low_risks.curve.predictions.model("ant"))
+    (area,) = cb.DecisionCurveDisplay(single).plot(style="grey").collections
+    assert area.get_fill()

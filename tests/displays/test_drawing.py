@@ -426,6 +426,24 @@ def test_bins_without_events_point_beyond_logit_axes():
     assert sizes == {"o": bins["observed"].size - none, "v": none}
 
 
+def test_a_single_diagram_says_what_its_band_is(sample):
+    p, y = sample
+
+    def last_line(ax):
+        texts = [t.get_text() for t in ax.texts if "intervals" in t.get_text()]
+        return texts[0].splitlines()[-1]
+
+    display = DISPLAY(y, p, confidence=0.9)
+    assert last_line(display.plot(width=3.5)) == "90 % intervals, point-wise band"
+    assert last_line(display.plot(width=3.5, band=False)) == "90 % intervals"
+    wide = DISPLAY(y, p, band="simultaneous").plot(width=3.5)
+    assert last_line(wide) == "95 % intervals, simultaneous band"
+    assert last_line(DISPLAY(y, p, method="es5").plot()) == "95 % intervals"
+    overlay = GRID(y, {"a": p, "b": p**2}).overlay()
+    title = overlay.get_legend().get_title().get_text()
+    assert title == "calibration error [95 % interval]\npoint-wise bands"
+
+
 def test_the_corner_says_how_many_clusters_there_are(sample):
     p, y = sample
     codes = np.arange(y.size) // 4

@@ -616,3 +616,21 @@ def test_predictions_near_zero_give_no_warning_of_numpy():
     with pytest.warns(SmallSampleWarning):
         ratio = only(y, np.full(60, 1e-300))["O:E"]
     assert ratio.value == pytest.approx(4 / 60 * 1e300)
+
+
+def test_the_sentence_names_the_column_of_clusters():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    table = {
+        "p": p,
+        "y": (rng.random(200) < p).astype(int),
+        "patient": np.arange(200) // 4,
+    }
+    preds = cb.Predictions.from_table(table, y="y", p="p", cluster="patient")
+    wanted = "In 200 observations from 50 clusters (patient), with "
+    assert cb.summary(preds).sentence().startswith(wanted)
+    arrays = cb.summary(table["y"], p, clusters=table["patient"])
+    assert "from 50 clusters, with " in arrays.sentence()
+    page = cb.Report.from_predictions(preds, methods="es15", n_resamples=20).to_html()
+    assert wanted in page
+    assert "<span>50 clusters by <b>patient</b></span>" in page

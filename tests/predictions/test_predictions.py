@@ -190,6 +190,25 @@ def test_every_verb_takes_predictions(rows):
         cb.calibration_test(both)
 
 
+def test_the_error_about_groups_names_ways_that_work(rows):
+    table = rows | {"g": np.arange(len(rows["y"])) % 2}
+    several = cb.Predictions.from_table(table, y="y", p=["a", "b"], by="g")
+    with pytest.raises(OptionError, match=r'preds.model\("name"\).*without by='):
+        cb.calibration_test(several)
+    with pytest.raises(OptionError, match="without by=") as told:
+        cb.calibration_test(several.model("a"))
+    assert "preds.model" not in str(told.value)
+    alone = cb.Predictions.from_table(table, y="y", p=["a", "b"]).model("a")
+    assert cb.calibration_test(alone).pvalue > 0.0
+
+
+def test_a_dict_of_groups_names_the_way_for_several_columns(rows):
+    groups = {"centre": rows["y"], "age": rows["y"]}
+    for take in (cb.evaluate, cb.Report.from_predictions):
+        with pytest.raises(OptionError, match=r"from_table .*by=\['centre', 'age'\]"):
+            take(rows["y"], rows["a"], groups=groups)
+
+
 def test_what_predictions_already_say_is_not_said_again(rows):
     preds = cb.Predictions.from_arrays(rows["y"], rows["a"])
     for options in ({"task": "confidence"}, {"scale": "logit"}, {"y_prob": rows["a"]}):

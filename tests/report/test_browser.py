@@ -298,6 +298,35 @@ def test_print_shows_whole_tables_and_no_buttons(opened):
     assert page.locator("table").first.is_visible()
 
 
+def test_print_shows_what_the_page_folds_and_large_diagrams(opened):
+    page = opened(width=760)
+    page.emulate_media(media="print")
+    for name in ("measures", "bins"):
+        assert page.locator(f"table[data-name={name}]").first.is_visible()
+    width = page.locator("body").bounding_box()["width"]
+    for chart in page.locator(".diagram svg.chart, .static svg.chart").all():
+        assert chart.bounding_box()["width"] > 0.5 * width
+
+
+def test_names_of_groups_break_between_their_columns(opened, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    rows = {
+        "y": (rng.random(400) < p).astype(int),
+        "p": p,
+        "ward": rng.choice(["north", "south"], 400),
+        "age_group": rng.choice(["<60", "60-75"], 400),
+    }
+    preds = cb.Predictions.from_table(rows, y="y", p="p", by=["ward", "age_group"])
+    path = tmp_path / "groups.html"
+    cb.Report.from_predictions(preds, methods=["es15"], n_resamples=20).save(path)
+    page = opened(url=path.as_uri(), width=760)
+    page.emulate_media(media="print")
+    parts = page.locator("table[data-name=groups] .part").all()
+    assert len(parts) == 8
+    assert len({round(part.bounding_box()["height"]) for part in parts}) == 1
+
+
 def test_classes_open_without_trouble(opened, tmp_path):
     prob, digit = cb.datasets.load_multiclass("forest")
     options = {"methods": ["es15"], "n_resamples": 20}

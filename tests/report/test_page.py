@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from scipy.special import expit, logit
 import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
 from calibrant.report.json_numbers import counts, numbers
-from calibrant.report.page import json_for_script
-from calibrant.report.svg import BOTTOM, LEFT, Axes, reliability_svg
+from calibrant.report.page import escape_markdown, json_for_script
+from calibrant.report.svg import BOTTOM, LEFT, SIDE, Axes, decision_svg, reliability_svg
 
 
 class Elements(HTMLParser):
@@ -137,6 +138,20 @@ def test_markdown_has_no_markup_of_users(report):
     assert "CAL001" in text
 
 
+def test_markdown_has_measures_sentence_comparison_and_net_benefit(report):
+    text = report.to_markdown()
+    good = report.summary["models"][0]
+    assert escape_markdown(good["sentence"]) in text
+    for row in good["measures"]:
+        assert f"| {row['measure']} | {row['value']:.3f} |" in text
+    (pair,) = report.summary["comparison"]["pairs"]
+    assert f"| {pair['difference']:.4f} |" in text
+    benefit = report.summary["decisions"]["curves"][0]["net_benefit"][4]
+    assert f"| 0.05 | {benefit:.3f} |" in text
+    assert "| Brier score |" in text
+    assert "Scores are for the event" not in text
+
+
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(report):
     shown = report._repr_html_()
     assert shown.startswith("<iframe")
@@ -173,6 +188,20 @@ def test_the_sentence_about_models_is_true(report, ranks, distinct, words):
     compared = {"method": "smooth", "models": models, "pairs": pairs}
     page = cb.Report(report.summary | {"comparison": compared}).to_html()
     assert words in page
+
+
+def test_the_verdict_names_a_best_model_only_if_it_is_significantly_better(report):
+    def overall(comparison):
+        page = cb.Report(report.summary | {"comparison": comparison}).to_html()
+        return re.search(r'<p class="overall">(.*?)</p>', page, re.DOTALL)[1]
+
+    known = report.summary["comparison"]
+    assert "is significantly better calibrated than" in overall(known)
+    alike = [one | {"rank": 1} for one in known["models"]]
+    pairs = [one | {"distinct": False} for one in known["pairs"]]
+    text = overall(known | {"models": alike, "pairs": pairs})
+    assert text.endswith("No two models differ significantly.")
+    assert "has the smallest error" in overall(None)
 
 
 def test_a_comparison_is_shown_where_there_is_one(report):
@@ -316,10 +345,18 @@ def test_only_groups_that_are_worse_are_marked(report):
     ]
     models = [model | {"groups": groups, "name": name} for name in "ab"]
     page = cb.Report(report.summary | {"models": models, "comparison": None}).to_html()
-    assert page.count('<tr class="flag"><th scope="row">worse') == 2
+    assert page.count('<tr class="flag"><th scope="row"><span class="part">worse') == 2
     assert page.count('class="flag"') == 2
     assert "Models by group" in page
     assert page.count("<b>0.200</b>") == 2
+
+
+def test_the_page_cites_what_the_readme_asks_to_cite(report):
+    doi = "10.1007/s10994-024-06652-6"
+    readme = Path(__file__).parents[2] / "README.md"
+    assert doi in readme.read_text(encoding="utf-8")
+    assert doi in report.to_html()
+    assert doi in report.to_markdown()
 
 
 def test_a_repair_is_drawn_before_and_after(report):
@@ -378,3 +415,22 @@ def test_dropped_rows_and_all_models_are_counted_at_the_top():
     page = cb.Report.from_predictions(preds).text("html")
     assert " rows, 5 dropped</span>" in page
     assert "1 of 2 models is clearly or badly off. <b>good</b> has the smallest" in page
+
+
+def test_decision_curves_end_where_nothing_is_flagged():
+    def curve(name, benefit, flagged):
+        limits = {"low": [b - 0.1 for b in benefit], "high": [b + 0.1 for b in benefit]}
+        names = {"name": name, "net_benefit": benefit, "always": not name}
+        return names | limits | {"flagged": flagged}
+
+    curves = [curve("a", [0.2, 0.1, 0.0], 2), curve("b", [0.3, 0.0, 0.0], 1)]
+    curves.append(curve("", [0.2, 0.0, -2.0], 3))
+    drawn = decision_svg({"thresholds": [0.1, 0.3, 0.9], "curves": curves}, "t")
+    ends = {
+        kind: max(float(x) for x in re.findall(r"([\d.]+),", path))
+        for kind, path in re.findall(r'path class="([^"]+)" d="([^"]+)"', drawn)
+    }
+    last = LEFT + 0.3 * SIDE
+    for kind in ("band c0", "curve c0", "curve c1", "diagonal"):
+        assert ends[kind] == pytest.approx(last, abs=0.1)
+    assert ends["band c1"] == pytest.approx(LEFT + 0.1 * SIDE, abs=0.1)

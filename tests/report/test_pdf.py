@@ -33,7 +33,7 @@ def test_without_a_browser_the_error_says_what_to_install(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_browser_prints_the_page(report, tmp_path, browser):
+def test_the_browser_prints_the_page_with_all_details_open(report, tmp_path, browser):
     browser("""
 for word in "$@"; do
   case "$word" in
@@ -44,7 +44,9 @@ done
 cp "$page" "$out"
 """)
     (path,) = report.save(tmp_path / "report.pdf")
-    assert path.read_text(encoding="utf-8") == report.to_html()
+    opened = report.to_html().replace("<details", "<details open")
+    assert path.read_text(encoding="utf-8") == opened
+    assert "<details open" in opened
 
 
 def test_what_a_browser_says_when_it_fails_is_passed_on(report, tmp_path, browser):

@@ -13,6 +13,7 @@ from calibrant.exceptions import (
     UnpairedRowsWarning,
 )
 from calibrant.report.model_summary import largest_error_first
+from calibrant.report.page import unbroken
 
 
 def test_a_summary_is_plain_json(report):
@@ -298,6 +299,21 @@ def test_decision_curves_are_those_of_the_library(report, rows, hostile):
         digit, prob, task="confidence", methods="es15", n_resamples=20
     )
     assert top.summary["decisions"] is None
+
+
+def test_the_largest_loss_of_net_benefit_is_that_of_the_library(report, rows, hostile):
+    data = rows()
+    own = cb.decision_curve(data["label"], data[hostile]).lost()
+    k = int(own["lost"].argmax())
+    lost = report.summary["decisions"]["curves"][1]["lost"]
+    assert lost == {name: own[name][k] for name in ("threshold", "lost", "low", "high")}
+    assert report.summary["decisions"]["curves"][-1]["lost"] is None
+    sentence = (
+        f"lost to miscalibration at threshold {lost['threshold']:.2f}: "
+        f"{lost['lost']:.4f} (95 % interval {lost['low']:.4f} to {lost['high']:.4f})"
+    )
+    assert sentence in report.to_markdown()
+    assert unbroken(sentence) in report.to_html()
 
 
 def test_models_with_other_labels_are_drawn_against_their_own_line(fast):

@@ -207,7 +207,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
         return [
             SmoothFit(
                 map=SmoothMap(*line, curve.terms.ends),
-                n_pieces=int(isinstance(curve, FewRowsCurve)),  # curves have none
+                n_pieces=0,  # curves have none
                 edges=curve.terms.edges,
                 refit=curve.refitted,
                 family=self,

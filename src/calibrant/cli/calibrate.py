@@ -121,11 +121,23 @@ def calibrate(
         said = str(map_.certificate)
     else:
         classes = f" of {len(columns)} classes" if several else ""
-        if hasattr(map_, "temperature"):
-            said = f"temperature {map_.temperature:.4g}; {said}"
+        if coefficients := _coefficients(map_):
+            said = f"{coefficients}; {said}"
         said = f"{chosen.name} fitted to {preds.n:,} rows{classes}: {said}"
     typer.echo(said)
     typer.echo(f"wrote {out}{hint}")
+
+
+def _coefficients(map_: Any) -> str:
+    """Return the coefficients of maps that have few, in words."""
+    from calibrant.maps.parametric import BetaMap
+
+    if isinstance(map_, BetaMap) and (map_.a != map_.b or map_.intercept):
+        same = map_.a == map_.b
+        slope = f"slope {map_.a:.4g}" if same else f"a {map_.a:.4g}, b {map_.b:.4g}"
+        return f"{slope}, intercept {map_.intercept:.4g}"
+    known = hasattr(map_, "temperature")
+    return f"temperature {map_.temperature:.4g}" if known else ""
 
 
 def _check_options_of_classes(data: DataOptions) -> None:

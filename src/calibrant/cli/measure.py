@@ -132,8 +132,8 @@ def compare(
         bool,
         typer.Option(
             "--pairs",
-            help="With --format csv, markdown or latex: one row per pair of models "
-            "instead of one per model; table and json always contain both.",
+            help="With --format csv, markdown or latex: only one row per pair of "
+            "models; otherwise csv has one row per model, all other formats both.",
         ),
     ] = False,
     plot: Annotated[

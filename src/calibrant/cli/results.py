@@ -179,11 +179,15 @@ def print_comparison(
     elif output == "table":
         _print_ranks(comparison, models, paired)
         _print_classes(classes)
+    elif pairs:
+        print_frame(paired, output)
     else:
-        print_frame(paired if pairs else models, output)
+        typer.echo(comparison.table(output))
 
 
 def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
+    from calibrant.measures.comparison import name_pairs
+
     level = f"{100 * first.confidence:g} % intervals"
     bias = ", bias-corrected" if models["debiased"].all() else ""
     method, task = str(models["method"][0]), str(models["task"][0])
@@ -194,10 +198,7 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     print_frame({k: v for k, v in models.items() if k not in hidden}, "table")
     typer.echo("Rank: 1 + the number of significantly better calibrated models.\n")
     typer.echo(f"Differences in error between pairs on the same rows, with {level}")
-    names = {"model_a": "a", "model_b": "b", "difference": "a - b"}
-    names |= {"probability": "P(a is better)", "distinct": "significant"}
-    shown = {names.get(k, k): v for k, v in paired.items()}
-    shown["significant"] = np.where(paired["distinct"], "yes", "no")
+    shown = name_pairs(paired)
     print_frame({k: v[:MAX_PAIRS] for k, v in shown.items()}, "table")
     if paired["distinct"].size > 1:
         typer.echo(SEVERAL_PAIRS)

@@ -142,7 +142,8 @@ def write_corners(
         text = [DIRECTIONS[part]]
         pen.draw("directions", write_in_corner, ax, text, SIDES[part], **look)
     if pen.shows("statistics"):
-        lines = display.statistics.lines(pen.decimals)[:n_statistics]
+        banded = pen.shows("band")
+        lines = corner_lines(display, n_statistics, pen.decimals, banded=banded)
         share = size * ax.figure.dpi / 72.0 / ax.get_window_extent().width
         free = {
             place: has_free_corner(display, len(lines) + 1, share, place)
@@ -210,6 +211,20 @@ def write_in_corner(
     )
 
 
+def corner_lines(
+    display: ReliabilityDisplay,
+    n_statistics: int,
+    decimals: int = 0,
+    *,
+    banded: bool = True,
+) -> list[str]:
+    """Return the first statistics; the last of them also says what the band is."""
+    lines = display.statistics.lines(decimals)
+    if banded and display.band is not None:
+        lines[-1] += f", {display.band.kind} band"
+    return lines[:n_statistics]
+
+
 def has_free_corner(
     display: ReliabilityDisplay, n_statistics: int, size: float, corner: Corner
 ) -> bool:
@@ -217,7 +232,7 @@ def has_free_corner(
 
     The `size` of text is a share of that of the axes.
     """
-    lines = display.statistics.lines()[:n_statistics]
+    lines = corner_lines(display, n_statistics)
     width = MARGIN + LETTER * size * max(map(len, lines))
     height = MARGIN + LINE * size * n_statistics
     bins, upper = display.bins, corner == "upper left"

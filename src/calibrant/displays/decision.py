@@ -16,11 +16,17 @@ from calibrant.displays.style import (
     text_size,
 )
 from calibrant.exceptions import OptionError
-from calibrant.measures.decision_curve import TREAT_NONE, DecisionCurve, decision_curve
+from calibrant.measures.decision_curve import (
+    TREAT_NONE,
+    DecisionCurve,
+    decision_curve,
+    flagged_by_any,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame
@@ -40,6 +46,8 @@ WHOLE_AXIS = 0.95
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionCurveDisplay:
     """A decision curve as a figure: net benefit by threshold, with intervals.
+
+    Curves end with the largest threshold at which a model still flags a row.
 
     Attributes
     ----------
@@ -132,7 +140,7 @@ class DecisionCurveDisplay:
         return display
 
     def frame(self) -> Frame:
-        """Return one row per model and threshold: what is drawn."""
+        """Return one row per model and threshold, also beyond what is drawn."""
         return self.curve.frame(
             standardised=self.standardised, simultaneous=self.simultaneous
         )
@@ -146,6 +154,10 @@ class DecisionCurveDisplay:
         **line_style: Any,
     ) -> Axes:
         """Draw the curves of all models, and of treating all and none.
+
+        Curves end with the largest threshold at which a model still flags a row, and
+        each band where its model does: beyond, the net benefit is 0 by definition. To
+        show fewer thresholds, pass `thresholds` to `decision_curve`.
 
         Parameters
         ----------
@@ -171,6 +183,8 @@ class DecisionCurveDisplay:
         frame = self.frame()
         models = sum(unit.sample is not None for unit in self.curve.units)
         own_lines = len(self.curve.units) > models + 2
+        drawn = flagged_by_any(self.curve.units)
+        ends = [0.0]
         for place, unit in enumerate(self.curve.units):
             rows = frame["model"] == unit.model
             columns = ("threshold", "net_benefit", "low", "high")
@@ -185,22 +199,25 @@ class DecisionCurveDisplay:
                 look["linewidth"] = 0.11 * size
             else:
                 look = {"color": colour, "linestyle": dashes, "linewidth": 0.2 * size}
+                limits = x[unit.flags], low[unit.flags], high[unit.flags]
+                key = _draw_band(ax, colours, look, limits, several=models > 1)
+                ends += [*limits[1], *limits[2]]
                 look |= line_style
-                ax.fill_between(
-                    x, low, high, color=colour, alpha=colours.band_alpha, linewidth=0.0
-                )
-            ax.plot(x, benefit, label=as_drawn(unit.model), **look)
-        own = np.isin(frame["model"], [u.model for u in self.curve.units if u.sample])
-        self._describe(ax, frame["low"][own], frame["high"][own], colours, size)
+            ax.plot(x[drawn], benefit[drawn], label=as_drawn(unit.model), **look)
+        last = float(self.curve.thresholds[drawn][-1])
+        self._describe(ax, ends, last, colours, size)
+        kind = "simultaneous" if self.simultaneous else "point-wise"
+        key.set_label(f"{100 * self.curve.confidence:g} % band, {kind}")
+        handles = [*ax.get_legend_handles_labels()[0], key]
+        ax.legend(handles=handles, frameon=False, fontsize=size)
         return ax
 
     def _describe(
-        self, ax: Axes, low: FloatVector, high: FloatVector, style: Style, size: float
+        self, ax: Axes, ends: list[float], last: float, style: Style, size: float
     ) -> None:
-        top = 1.05 * max(float(np.nanmax(high, initial=0.0)), 0.01)
-        lowest = -1.05 * float(np.nanmin(low, initial=0.0))
+        top = 1.05 * max(float(np.nanmax(ends)), 0.01)
+        lowest = -1.05 * float(np.nanmin(ends))
         below = min(max(lowest, ROOM_BELOW * top), MAX_BELOW * top)
-        last = float(self.curve.thresholds[-1])
         ax.set(xlim=(0.0, 1.0 if last >= WHOLE_AXIS else last), ylim=(-below, top))
         ax.set_xlabel("Threshold probability", fontsize=size)
         what = "Standardised net benefit" if self.standardised else "Net benefit"
@@ -209,7 +226,6 @@ class DecisionCurveDisplay:
         ax.grid(color=style.light, linewidth=0.1 * size)
         ax.set_axisbelow(True)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize=size)
 
     def __repr__(self) -> str:
         models = sum(unit.sample is not None for unit in self.curve.units)
@@ -217,3 +233,30 @@ class DecisionCurveDisplay:
 
     def __str__(self) -> str:
         return str(self.curve)
+
+
+def _draw_band(
+    ax: Axes,
+    style: Style,
+    line: Mapping[str, Any],
+    limits: tuple[FloatVector, FloatVector, FloatVector],
+    *,
+    several: bool,
+) -> Artist:
+    """Draw thresholds and limits of the net benefit; return how a key shows bands.
+
+    Areas of grey that overlap cannot be distinguished: then limits are thin lines.
+    """
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import Patch
+
+    x, low, high = limits
+    if several and style.outlined:
+        thin = 0.3 * line["linewidth"]
+        ends = [np.column_stack([x, end]) for end in (low, high)]
+        look = {"colors": line["color"], "linestyles": line["linestyle"]}
+        ax.add_collection(LineCollection(ends, linewidths=thin, **look))
+        return Patch(facecolor="none", edgecolor=style.soft, linewidth=thin)
+    alpha = style.band_alpha
+    ax.fill_between(x, low, high, color=line["color"], alpha=alpha, linewidth=0.0)
+    return Patch(color=style.soft, alpha=alpha, linewidth=0.0)

@@ -240,12 +240,15 @@ def _name_curves(displays: Sequence[ReliabilityDisplay], ax: Axes, pen: Pen) -> 
         level = f"{100 * displays[0].statistics.confidence:g} %"
         lines = [line for line in ax.lines if ": " in str(line.get_label())]
         shown = pen.shows("statistics")
+        band, title = displays[0].band, f"calibration error [{level} interval]"
+        if ax.collections and band is not None:
+            title += f"\n{band.kind} bands"
         labels = [_numbers(one, pen) if shown else _short_name(one) for one in displays]
         ax.legend(
             handles=lines,
             labels=labels[: len(lines)],  # curves may be left out
             labelcolor="linecolor" if named else None,
-            title=f"calibration error [{level} interval]" if shown else None,
+            title=title if shown else None,
             loc=free_corner(list(displays)),
             framealpha=0.8,
             edgecolor="none",

@@ -52,6 +52,7 @@ class Style:
         "#7f7f7f",
     )  # fmt: skip
     dashes: tuple[Dashes, ...] = (SOLID,)
+    outlined: bool = False  # whether several bands are thin lines, not areas
     # decisions that need no model: treating all, and treating none
     always: Dashes = (0, (4.0, 2.0))
     never: Dashes = (0, (1.0, 1.5))
@@ -86,6 +87,7 @@ GREY = Style(
         (0, (6.0, 1.5, 1.2, 1.5)),
         (0, (8.0, 2.0)),
     ),
+    outlined=True,
     always=SOLID,
     never=(0, (1.0, 4.0)),
 )

@@ -219,14 +219,19 @@ class Certificate:
             return f"Predictions stay unchanged: {rows} too few."
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
-            what = "lowers" if best.gain > 0.0 else "raises"
+            of_best = (
+                f"On held-out rows, the best repair, {best.method}, lowers the "
+                f"log-loss by {best.gain:.4f}."
+                if best.gain > 0.0
+                else "No repair lowers the log-loss on held-out rows; the nearest, "
+                f"{best.method}, raises it by {-best.gain:.4f}."
+            )
             why = f"; they are repaired only above {100 * MIN_PROBABILITY:.0f} %"
             if self.evidence > self.needed:
                 why = ", but held-out rows support no repair"
             return (
-                f"Predictions stay unchanged: {self._likely()}{why}. On held-out rows, "
-                f"the best repair, {best.method}, {what} the log-loss by "
-                f"{abs(best.gain):.4f}.{self._of_groups()}"
+                f"Predictions stay unchanged: {self._likely()}{why}. {of_best}"
+                f"{self._of_groups()}"
             )
         summed = " (summed over classes)" if self.classes > 1 else ""
         log_loss = _change("the log-loss", self.log_loss_gain, level)

@@ -44,6 +44,15 @@ MIN_MODELS = 2
 ENDS = ("value", "low", "high")
 PAIR_COLUMNS = ("model_a", "model_b", "difference", "probability", "distinct", "rank")
 
+PAIR_NAMES = {
+    "model_a": "a",
+    "model_b": "b",
+    "difference": "a - b",
+    "probability": "P(a is better)",
+    "distinct": "significant",
+}
+"""What tables for readers call the columns of pairs."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -174,12 +183,15 @@ class Comparison:
         )
 
     def table(self, format: TableFormat = "text") -> str:  # noqa: A002
-        """Return the rows of `frame` as a table, as ``calibrant compare`` prints them.
+        """Return the rows of `frame`, and below those of `pairs`, as two tables.
+
+        ``calibrant compare --format`` prints the same.
 
         Parameters
         ----------
         format : {"text", "markdown", "latex", "csv"}
-            How it is written; LaTeX needs the package booktabs.
+            How it is written; LaTeX needs the package booktabs. CSV has the rows of
+            `frame` only.
 
         Returns
         -------
@@ -187,7 +199,10 @@ class Comparison:
             Numbers with four decimals, and a hyphen where a number is missing; CSV
             has all digits, and nan.
         """
-        return frame_table(self.frame(), format)
+        models = frame_table(self.frame(), format)
+        if format == "csv":
+            return models
+        return f"{models}\n\n{frame_table(name_pairs(self.pairs()), format)}"
 
     @property
     def _parts(self) -> tuple[Comparison, ...]:
@@ -205,6 +220,14 @@ class Comparison:
             return "\n\n".join(f"{name}\n{group}" for name, group in pairs)
         lines = [f"{s.rank}. {s.model}  {s.estimate}" for s in self.standings]
         return "\n".join([*lines, *map(str, self.differences)])
+
+
+def name_pairs(pairs: Frame) -> Frame:
+    """Return the columns of `Comparison.pairs` under names for readers."""
+    names = {old: new for old, new in PAIR_NAMES.items() if new not in pairs}
+    distinct = np.where(pairs["distinct"], "yes", "no")
+    shown = {**pairs, "distinct": distinct}
+    return {names.get(name, name): values for name, values in shown.items()}
 
 
 def compare(  # noqa: PLR0913

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import (
         ArrayLike,
+        BoolVector,
         FloatVector,
         Frame,
         IntVector,
@@ -81,6 +82,11 @@ class DecisionUnit:
     benefit: NetBenefit
     sample: BinarySample | None = None
     base_rate: float = np.nan
+
+    @property
+    def flags(self) -> BoolVector:
+        """Tell at which thresholds any row is acted on."""
+        return np.asarray((self.benefit.shares > 0.0).any(axis=0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,26 +245,15 @@ class DecisionCurve:
         """
         with one_blas_thread():
             return _stack(
-                (unit, self._lost(unit.sample))
+                (
+                    unit,
+                    lost_by_miscalibration(
+                        unit.sample, self.thresholds, self.confidence, self.random_state
+                    ),
+                )
                 for unit in self.units
                 if unit.sample is not None
             )
-
-    def _lost(self, sample: BinarySample) -> dict[str, FloatVector]:
-        points = compress_on_log_grid(sample)
-        chance = smooth_curve(sample).values(points.p)[:, np.newaxis]
-        value = lost_benefit(points.p, points.weight, chance, self.thresholds)[:, 0]
-        # Limits are quantiles over maps drawn from the posterior. None of these is the
-        # identity; so the lower ones are 0 unless the test is significant.
-        cells, tail = compress_to_at_most(sample), 0.5 * (1.0 - self.confidence)
-        rng = generator(self.random_state)
-        maps = smooth_curve(sample).drawn_curves(cells.p, LOSS_DRAWS, rng)
-        lost = lost_benefit(cells.p, cells.weight, maps, self.thresholds)
-        low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
-        if not smooth_p_value(sample).rejects(tail):
-            low = 0.0 * low
-        low, high = np.minimum(low, value), np.maximum(high, value)
-        return {"threshold": self.thresholds, "lost": value, "low": low, "high": high}
 
     def __repr__(self) -> str:
         return f"<DecisionCurve, {self.thresholds.size} thresholds>\n{self}"
@@ -326,6 +321,25 @@ def _decided(
     table = sample_table(sample, np.concatenate([[0.0], thresholds, [1.0]]))
     event = table.label_sum
     return Outcomes(thresholds, event, table.weight - event), np.arange(event.size)
+
+
+def lost_by_miscalibration(
+    sample: BinarySample, thresholds: FloatVector, confidence: float, seed: Seed
+) -> dict[str, FloatVector]:
+    """Return the columns threshold, lost, low and high of one model."""
+    points = compress_on_log_grid(sample)
+    chance = smooth_curve(sample).values(points.p)[:, np.newaxis]
+    value = lost_benefit(points.p, points.weight, chance, thresholds)[:, 0]
+    # Limits are quantiles over maps drawn from the posterior. None of these is the
+    # identity; so the lower ones are 0 unless the test is significant.
+    cells, tail = compress_to_at_most(sample), 0.5 * (1.0 - confidence)
+    maps = smooth_curve(sample).drawn_curves(cells.p, LOSS_DRAWS, generator(seed))
+    lost = lost_benefit(cells.p, cells.weight, maps, thresholds)
+    low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
+    if not smooth_p_value(sample).rejects(tail):
+        low = 0.0 * low
+    low, high = np.minimum(low, value), np.maximum(high, value)
+    return {"threshold": thresholds, "lost": value, "low": low, "high": high}
 
 
 def _strategies(n: int) -> dict[str, FloatVector]:
@@ -495,6 +509,16 @@ def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
             own = units_of(model, key, sample, thresholds)
             parts.setdefault(name, []).append(own)
     return skipped.checked([u for own in parts.values() for u in join_units(own)])
+
+
+def flagged_by_any(units: Iterable[DecisionUnit]) -> BoolVector:
+    """Tell at which thresholds any model still acts on rows; everywhere if none does.
+
+    Beyond, net benefits are 0 by definition, and figures show nothing.
+    """
+    flags = [unit.flags for unit in units if unit.sample is not None]
+    flagged: BoolVector = np.asarray(np.any(flags, axis=0))
+    return flagged if flagged.any() else ~flagged
 
 
 def units_of(

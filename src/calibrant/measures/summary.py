@@ -14,6 +14,7 @@ from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
 from calibrant.core.text_tables import TableFormat, frame_table, text_table
 from calibrant.core.warn import warn
+from calibrant.core.wording import visible
 from calibrant.engines.groups import format_group_value
 from calibrant.exceptions import SmallSampleWarning, UnknownNameError
 from calibrant.measures.estimate import ErrorSettings
@@ -85,6 +86,8 @@ class UnitSummary:
         One per measure.
     clusters : int or None
         Number of clusters of rows, if there are any.
+    cluster_column : str
+        Their column; empty where it has no name.
     """
 
     key: dict[str, Any]
@@ -93,6 +96,7 @@ class UnitSummary:
     total: float
     measures: tuple[Measure, ...]
     clusters: int | None = None
+    cluster_column: str = ""
 
     def __getitem__(self, name: str) -> Measure:
         found = next((one for one in self.measures if one.measure == name), None)
@@ -334,7 +338,8 @@ def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
     whose = f"For {unit.name}, in" if unit.name else "In"
     size = f"{_count(unit.total)} observation{'s' * (unit.total != 1.0)}"
     if unit.clusters is not None:
-        size += f" from {unit.clusters:,} clusters,"
+        by = f" ({visible(unit.cluster_column)})" if unit.cluster_column else ""
+        size += f" from {unit.clusters:,} clusters{by},"
     slope = clause("the calibration slope", "slope")
     if not isnan(unit["intercept"].value):
         slope += f" with intercept {number['intercept']}"
@@ -498,7 +503,8 @@ def summary(  # noqa: PLR0913
     check_one_event(preds.task, "a summary", aggregated=preds.aggregated)
 
     def measure(fitted: FittedTasks, *parts: Any) -> UnitSummary:
-        return summarise_fitted(fitted, smoother, parts[-1])
+        column = preds.store.cluster_column
+        return summarise_fitted(fitted, smoother, parts[-1], column)
 
     named = ("measure",)
     units = over_units(preds.store, ("smooth",), settings, progress, measure, named)
@@ -507,7 +513,10 @@ def summary(  # noqa: PLR0913
 
 
 def summarise_fitted(
-    fitted: FittedTasks, smoother: Smoother, key: dict[str, Any]
+    fitted: FittedTasks,
+    smoother: Smoother,
+    key: dict[str, Any],
+    cluster_column: str = "",
 ) -> UnitSummary:
     """Return the measures of one event, by fits that may have been made before."""
     settings, estimate = fitted.settings, fitted.estimates("smooth")[0]
@@ -529,6 +538,7 @@ def summarise_fitted(
         found.logits.total,
         tuple(measures[name] for name in MEASURES),
         clusters,
+        cluster_column,
     )
 
 

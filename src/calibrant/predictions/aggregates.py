@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from calibrant.predictions.columns import TableRequest
 
 
+CLUSTERS = "clusters"
+"""What an array of clusters is called."""
 LOGIT_DECIMALS = 12
 """Digits of a logit that survive as a probability."""
 
@@ -95,6 +97,12 @@ class Store(ABC):
         """Return the columns of a model; None where that is not known."""
         return None
 
+    @property
+    def cluster_column(self) -> str:
+        """Return the column of clusters; empty without one, as for arrays."""
+        column = self.origin.cluster_column
+        return "" if column == CLUSTERS else column
+
     def class_labels(self, model: str) -> Sequence[Any] | None:  # noqa: ARG002
         """Return the label of each class column, None where it is its number."""
         return None
@@ -123,10 +131,18 @@ class Store(ABC):
         """
         units = self.units()
         if len(units) > 1 or self.by:
+            ways = [
+                'preds.model("name") has the rows of one model'
+                if len({unit.model for unit in units}) > 1
+                else "",
+                "predictions made without by= (or groups=) have all rows together"
+                if self.by
+                else "",
+                several and f"{several} takes all of them",
+            ]
             raise OptionError(
                 f"{verb} takes one model without groups; got {len(units)} models "
-                'or groups. Pass the rows of one of them; preds.model("name") gives '
-                f"those of one model{several and f', or use {several}'}."
+                f"or groups: {'; '.join(filter(None, ways))}."
             )
         return units[0].read()
 

@@ -19,8 +19,9 @@ from calibrant.engines.cells import merge_cells
 from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import Engine, needs_memory, open_cells, open_source
-from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.exceptions import Argument, OptionError, UnknownNameError
 from calibrant.predictions.aggregates import (
+    CLUSTERS,
     AggregatedPredictions,
     aggregate_table,
     warn_if_dropped,
@@ -134,7 +135,14 @@ class Predictions:
         prob, predicted = _columns_by_model("y_prob", y_prob)
         if isinstance(prob, str) and not isinstance(label, str):
             prob = dict.fromkeys(label, prob)
-        vectors = {GROUP: groups, "sample_weight": sample_weight, "clusters": clusters}
+        if isinstance(groups, Mapping):
+            raise OptionError(
+                Argument("groups"),
+                " must be a vector with one value per row; got a dict. For groups by "
+                "several columns, pass the table to Predictions.from_table with "
+                f"by={list(groups)}.",
+            )
+        vectors = {GROUP: groups, "sample_weight": sample_weight, CLUSTERS: clusters}
         # Copies: results are computed on demand, also after the user's arrays changed.
         arrays = {
             name: np.array(as_array(values, name=name))
@@ -150,7 +158,7 @@ class Predictions:
             spec=InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale),
             by=() if groups is None else (GROUP,),
             weight=None if sample_weight is None else "sample_weight",
-            cluster=None if clusters is None else "clusters",
+            cluster=None if clusters is None else CLUSTERS,
         )
         return cls(RowPredictions.of_columns(arrays, request))
 

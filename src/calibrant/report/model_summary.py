@@ -139,7 +139,7 @@ def summarise_model(
         panels[0]["remark"] = remark_of(panels[0], regions, significant=sure)
     errors = [estimate_row(estimate) for estimate in assessment.estimates]
     classes = [_class_row(tasks, k, own[k]) for k in order]
-    measures = _measures(fitted, settings)
+    measures = _measures(fitted, settings, preds.store.cluster_column)
     verdict = verdict_of(
         estimate_row(estimate),
         regions,
@@ -197,13 +197,13 @@ def _class_row(tasks: BinaryTasks, place: int, estimate: Estimate) -> dict[str, 
 
 
 def _measures(
-    fitted: FittedTasks, settings: ReportSettings
+    fitted: FittedTasks, settings: ReportSettings, cluster_column: str
 ) -> CalibrationSummary | None:
     """Return what validation studies report, None for several events."""
     if len(fitted.tasks.samples) > 1:
         return None
     try:
-        unit = summarise_fitted(fitted, "smooth", {})
+        unit = summarise_fitted(fitted, "smooth", {}, cluster_column)
     except (TooFewRowsError, WeightError):  # all weight on a few rows
         return None
     return CalibrationSummary((unit,), settings.confidence, "smooth")

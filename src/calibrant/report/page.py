@@ -30,6 +30,16 @@ GIVEN_AS = {
     "logprob": "natural logarithms of probabilities",
 }
 """What the scales of predictions are called."""
+SHOWN_THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+"""Thresholds of which tables show net benefits."""
+CITATION = (
+    "M. Kängsepp, K. Valk, M. Kull (2025), On the usefulness of the fit-on-test view "
+    "on evaluating calibration of classifiers, Machine Learning 114, "
+    "doi:10.1007/s10994-024-06652-6"
+)
+"""What to cite together with calibrant."""
+MIN_LOSS = 0.00005
+"""A smaller loss of net benefit is printed as none."""
 MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
@@ -174,10 +184,30 @@ def _environment(purpose: str) -> Environment:
         "interval_svg": svg.interval_svg,
         "shared_notes": shared_notes,
         "given_as": GIVEN_AS,
+        "citation": CITATION,
+        "loss_sentence": loss_sentence,
+        "shown_thresholds": SHOWN_THRESHOLDS,
         "scales": {"prob": "probability", "logit": "logit"},
         "clip": f"{CLIP:.1e}",
     }
     return environment
+
+
+def loss_sentence(lost: Mapping[str, float], confidence: float) -> str:
+    """Return what miscalibration costs decisions at the worst threshold.
+
+    >>> lost = {"threshold": 0.3, "lost": 0.004, "low": 0.0, "high": 0.02}
+    >>> loss_sentence(lost, 0.95).partition(": ")[2]
+    '0.0040 (95 % interval 0.0000 to 0.0200).'
+    """
+    if lost["lost"] < MIN_LOSS:
+        return "the calibration curve shows no net benefit lost to miscalibration."
+    value, low, high = (f"{lost[name]:.4f}" for name in ("lost", "low", "high"))
+    return (
+        "most net benefit is lost to miscalibration at threshold "
+        f"{lost['threshold']:.2f}: {value} ({100 * confidence:g} % interval "
+        f"{low} to {high})."
+    )
 
 
 def capitalise(text: str) -> str:

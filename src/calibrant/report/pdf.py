@@ -54,7 +54,9 @@ def find_browser() -> str:
 
 
 def print_page(page: str, path: Path) -> None:
-    """Write a page as a PDF file."""
+    """Write a page as a PDF file, with all that it folds opened."""
+    # Browsers before 2025 cannot do that by the style of the page.
+    page = page.replace("<details", "<details open")
     browser = find_browser()
     with tempfile.TemporaryDirectory() as folder:
         source, printed = Path(folder, "report.html"), Path(folder, "report.pdf")

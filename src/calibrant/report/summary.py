@@ -50,14 +50,21 @@ from calibrant.core.formatting import format_count
 from calibrant.core.tasks import NAMED_TASKS
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.comparison import MIN_MODELS, compare_fitted
-from calibrant.measures.decision_curve import PERCENTAGES, join_units, units_of
+from calibrant.measures.decision_curve import (
+    PERCENTAGES,
+    join_units,
+    lost_by_miscalibration,
+    units_of,
+)
 from calibrant.measures.estimate import FittedTasks
-from calibrant.report.json_numbers import numbers, rows_of
+from calibrant.report.json_numbers import number, numbers, rows_of
 from calibrant.report.model_summary import count_steps, summarise_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from calibrant.core.array_types import Seed
+    from calibrant.core.sample import BinarySample
     from calibrant.core.tasks import BinaryTasks
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.model_summary import ReportSettings
@@ -150,7 +157,7 @@ def summarise(
         },
         "models": models,
         "comparison": comparison,
-        "decisions": _decisions(named, settings.confidence),
+        "decisions": _decisions(named, settings.confidence, seed),
         "notes": notes,
     }
 
@@ -258,13 +265,15 @@ def _comparison(
 
 
 def _decisions(
-    models: Mapping[str, BinaryTasks], confidence: float
+    models: Mapping[str, BinaryTasks], confidence: float, seed: Seed
 ) -> dict[str, Any] | None:
     """Return net benefits by threshold, None where there is no single event.
 
     Keys: "thresholds"; "curves", one per model and then one for acting always, or one
     for each model if their base rates differ. Each has "name", "net_benefit", "low",
-    "high" and "always", whether it is one for acting always.
+    "high", "always", whether it is one for acting always, "flagged", at how many of the
+    thresholds, from the first, any row is acted on, and "lost", the largest net benefit
+    lost to miscalibration: "threshold", "lost", "low" and "high", None without a model.
     """
     if any(one.task in NAMED_TASKS for one in models.values()):
         return None
@@ -276,6 +285,7 @@ def _decisions(
         # Never to act is worth nothing at any threshold.
         units = join_units(parts)[:-1]
         limits = [unit.benefit.limits(confidence) for unit in units]
+        lost = [_largest_loss(unit.sample, confidence, seed) for unit in units]
     except (TooFewRowsError, WeightError):
         return None
     curves = [
@@ -285,7 +295,20 @@ def _decisions(
             "low": numbers(low),
             "high": numbers(high),
             "always": unit.sample is None,
+            "flagged": int(unit.flags.sum()),
+            "lost": loss,
         }
-        for unit, (low, high) in zip(units, limits, strict=True)
+        for unit, (low, high), loss in zip(units, limits, lost, strict=True)
     ]
     return {"thresholds": numbers(PERCENTAGES), "curves": curves}
+
+
+def _largest_loss(
+    sample: BinarySample | None, confidence: float, seed: Seed
+) -> dict[str, Any] | None:
+    """Return the threshold at which most net benefit is lost, with its interval."""
+    if sample is None:
+        return None
+    columns = lost_by_miscalibration(sample, PERCENTAGES, confidence, seed)
+    k = int(columns["lost"].argmax())
+    return {name: number(values[k]) for name, values in columns.items()}

@@ -209,11 +209,16 @@ def _lines_svg(
 
 
 def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
-    """Return net benefits by threshold, of models and of acting always."""
+    """Return net benefits by threshold, of models and of acting always.
+
+    Curves end where no model flags any row, and bands where their own model does not.
+    """
     across, bottom = Axes("prob", PROB_LIMITS), TOP + DECISION_HEIGHT
     models = [curve for curve in decisions["curves"] if not curve["always"]]
     always = [curve for curve in decisions["curves"] if curve["always"]]
-    highest = max(0.0, *(max(curve["high"]) for curve in models)) or 1.0
+    drawn_to = max(curve["flagged"] for curve in models) or None
+    bands = [curve["high"][: curve["flagged"]] for curve in models]
+    highest = max(0.0, *(max(band, default=0.0) for band in bands)) or 1.0
     step = next(s for s in DECISION_STEPS if highest <= 6.0 * s)
 
     def y(values: ArrayLike) -> FloatVector:
@@ -221,15 +226,19 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
 
     x = across.x(decisions["thresholds"])
 
-    def line(values: Sequence[float]) -> str:
-        return path_points(x, y(values))
+    def line(values: Sequence[float], end: int | None = drawn_to) -> str:
+        return path_points(x[:end], y(values[:end]))
 
-    def limits(curve: Mapping[str, Any]) -> str:
-        back = " ".join(reversed(line(curve["low"]).split()))
-        return f"M{line(curve['high'])} {back}Z"
+    def band(curve: Mapping[str, Any], number: int) -> str:
+        end = curve["flagged"]
+        if not end:
+            return ""
+        back = " ".join(reversed(line(curve["low"], end).split()))
+        limits = f"M{line(curve['high'], end)} {back}Z"
+        return f'<path class="band c{number % 8}" d="{limits}"/>'
 
     drawn = "".join(
-        f'<path class="band c{number % 8}" d="{limits(curve)}"/>'
+        f"{band(curve, number)}"
         f'<path class="curve c{number % 8}" d="M{line(curve["net_benefit"])}"/>'
         for number, curve in enumerate(models)
     )

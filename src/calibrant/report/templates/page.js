@@ -249,9 +249,9 @@
   }
 
   function latex(table) {
-    const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\u2013": "--", "\u00b1": "$\\pm$", "\u2190": "$\\leftarrow$", "\u2212": "$-$" };
+    const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}", "\u2013": "--", "\u00b1": "$\\pm$", "\u2190": "$\\leftarrow$", "\u2212": "$-$" };
     const escaped = function (text) {
-      return text.replace(/[\\~^\u2013\u00b1\u2190\u2212]|[&%$#_{}]/g, function (sign) { return signs[sign] || "\\" + sign; });
+      return text.replace(/[\\~^<>|\u2013\u00b1\u2190\u2212]|[&%$#_{}]/g, function (sign) { return signs[sign] || "\\" + sign; });
     };
     const heads = Array.from(table.tHead.rows[0].cells).filter(function (cell) { return !cell.classList.contains("picture"); });
     const columns = heads.map(function (cell) { return cell.classList.contains("n") ? "r" : "l"; }).join("");
