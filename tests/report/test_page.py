@@ -252,7 +252,7 @@ def test_curves_end_at_the_end_of_the_axes():
     p, calibrated = expit(logits), expit(logits / 3)
     curve = {"p": p.tolist(), "calibrated": calibrated.tolist()}
     axes = Axes("logit", (1e-6, 1.0 - 1e-6))
-    places = axes.curve_places(curve)
+    (places,) = axes.curve_places([curve])
     right, *before = axes.x([1.0 - 1e-6, expit(13.7)]).tolist()
     assert places["p"][-1] == pytest.approx(right)
     assert before[0] <= places["p"][-2] < right
@@ -414,7 +414,7 @@ def test_dropped_rows_and_all_models_are_counted_at_the_top():
         )
     page = cb.Report.from_predictions(preds).text("html")
     assert " rows, 5 dropped</span>" in page
-    assert "1 of 2 models is clearly or badly off. <b>good</b> has the smallest" in page
+    assert "1 of 2 models is clearly or badly off. <b>good</b> is significantly" in page
 
 
 def test_decision_curves_end_where_nothing_is_flagged():

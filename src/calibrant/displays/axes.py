@@ -12,7 +12,7 @@ from scipy.special import logit
 from calibrant.displays.diagram_data import mirrored_bars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from matplotlib.axes import Axes
 
@@ -96,9 +96,12 @@ class Axis:
 
         return (part(p), *(self.held(part(line)) for line in heights))
 
-    def cut_shares(self, p: FloatVector, *heights: FloatVector) -> FloatMatrix:
-        """Return how far along both axes the part of lines over p lies within them."""
-        return np.asarray(self.share(np.stack(self.cut(p, *heights))))
+    def cut_shares(self, curves: Iterable[Iterable[FloatVector]]) -> list[FloatMatrix]:
+        """Return how far along both axes the part of each curve lies within them.
+
+        A curve is p, and one or more lines of heights over it.
+        """
+        return [np.asarray(self.share(np.stack(self.cut(*lines)))) for lines in curves]
 
     @cached_property
     def ticks(self) -> list[tuple[float, str]]:

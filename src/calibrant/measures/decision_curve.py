@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.core.arrays import as_array, as_numbers
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
-from calibrant.core.parameters import check_fraction, generator, whole_seed
+from calibrant.core.parameters import check_fraction, whole_seed
 from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import check_one_event
 from calibrant.core.threads import one_blas_thread
@@ -333,7 +333,7 @@ def lost_by_miscalibration(
     # Limits are quantiles over maps drawn from the posterior. None of these is the
     # identity; so the lower ones are 0 unless the test is significant.
     cells, tail = compress_to_at_most(sample), 0.5 * (1.0 - confidence)
-    maps = smooth_curve(sample).drawn_curves(cells.p, LOSS_DRAWS, generator(seed))
+    maps = smooth_curve(sample).drawn_curves(cells.p, LOSS_DRAWS, seed)
     lost = lost_benefit(cells.p, cells.weight, maps, thresholds)
     low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
     if not smooth_p_value(sample).rejects(tail):

@@ -126,7 +126,7 @@ def summarise_model(
     estimate, *own = fitted.estimates(settings.measure)
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
     estimates = [own[k] for k in order[:WORST_CLASSES]] or [estimate]
-    event = preds.store.origin.event
+    event, cluster_column = preds.store.origin.event, preds.store.cluster_column
     panels, regions = _panels(fitted, event, order, estimates, settings)
     step()
     diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
@@ -139,7 +139,7 @@ def summarise_model(
         panels[0]["remark"] = remark_of(panels[0], regions, significant=sure)
     errors = [estimate_row(estimate) for estimate in assessment.estimates]
     classes = [_class_row(tasks, k, own[k]) for k in order]
-    measures = _measures(fitted, settings, preds.store.cluster_column)
+    measures = _measures(fitted, settings, cluster_column)
     verdict = verdict_of(
         estimate_row(estimate),
         regions,

@@ -284,6 +284,7 @@ def _decisions(
         ]
         # Never to act is worth nothing at any threshold.
         units = join_units(parts)[:-1]
+        flagged = [int(unit.flags.sum()) for unit in units]
         limits = [unit.benefit.limits(confidence) for unit in units]
         lost = [_largest_loss(unit.sample, confidence, seed) for unit in units]
     except (TooFewRowsError, WeightError):
@@ -295,10 +296,12 @@ def _decisions(
             "low": numbers(low),
             "high": numbers(high),
             "always": unit.sample is None,
-            "flagged": int(unit.flags.sum()),
+            "flagged": count,
             "lost": loss,
         }
-        for unit, (low, high), loss in zip(units, limits, lost, strict=True)
+        for unit, (low, high), count, loss in zip(
+            units, limits, flagged, lost, strict=True
+        )
     ]
     return {"thresholds": numbers(PERCENTAGES), "curves": curves}
 

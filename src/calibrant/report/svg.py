@@ -17,7 +17,7 @@ from calibrant.displays.diagram_data import PROB_LIMITS, SPACES, mirrored_bars
 from calibrant.report.page import unbroken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector, Space
 
@@ -70,11 +70,19 @@ class Axes(Axis):
         """Return places from the left."""
         return LEFT + SIDE * self.share(values)
 
-    def curve_places(self, curve: Mapping[str, Any]) -> dict[str, FloatVector]:
-        """Return where a curve and its band are drawn: their parts within the axes."""
-        lines = {name: np.array(curve[name]) for name in CURVE_LINES if name in curve}
-        places = _places(self.cut_shares(*lines.values()))
-        return dict(zip(lines, places, strict=True))
+    def curve_places(
+        self, curves: Iterable[Mapping[str, Any]]
+    ) -> list[dict[str, FloatVector]]:
+        """Return where curves and bands are drawn: their parts within the axes."""
+        each = [
+            {name: np.array(curve[name]) for name in CURVE_LINES if name in curve}
+            for curve in curves
+        ]
+        shares = self.cut_shares(lines.values() for lines in each)
+        return [
+            dict(zip(lines, _places(share), strict=True))
+            for lines, share in zip(each, shares, strict=True)
+        ]
 
     @cached_property
     def tick_places(self) -> FloatVector:
@@ -128,7 +136,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
     """Return the diagram of one event: curves, bins and histogram, on both axes."""
 
     def inside(axes: Axes) -> str:
-        curves = [axes.curve_places(curve) for curve in panel["curves"]]
+        curves = axes.curve_places(panel["curves"])
         layers = [_histogram(panel["histogram"][axes.space], axes), DIAGONAL]
         for number, curve in enumerate(curves):
             layers.append(_curve(curve, number, identity))
@@ -141,7 +149,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
 def mini_svg(panel: Mapping[str, Any], identity: str) -> Markup:
     """Return a small diagram without names, for the verdict; what it says is beside."""
     axes = Axes.of_panel(panel)
-    curves = [axes.curve_places(curve) for curve in panel["curves"][:1]]
+    curves = axes.curve_places(panel["curves"][:1])
     layers = [_curve(curve, 0, identity) for curve in curves]
     if not layers:
         layers = _bins(panel["bins"][:1], axes, 0)
@@ -193,13 +201,12 @@ def _lines_svg(
         return [min(ends[0]), max(ends[1])]
 
     def inside(axes: Axes) -> str:
+        curves = axes.curve_places(curve for _, _, curve in lines)
         drawn = [
             f'<g class="{group}">{_band(curve, f"band {own}")}'
             f'<path class="curve {own}" d="M'
             f'{path_points(curve["p"], curve["calibrated"])}"/></g>'
-            for group, own, curve in (
-                (group, own, axes.curve_places(whole)) for group, own, whole in lines
-            )
+            for (group, own, _), curve in zip(lines, curves, strict=True)
             if curve["p"].size
         ]
         return "".join([DIAGONAL, *drawn])
