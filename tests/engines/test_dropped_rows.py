@@ -10,6 +10,7 @@ from calibrant.exceptions import (
     DroppedRowsWarning,
     MissingValueError,
     OptionError,
+    ProbabilityRangeError,
     ScaleError,
 )
 
@@ -316,3 +317,22 @@ def test_a_label_that_ends_with_a_nul_is_no_label(engine, tmp_path):
             path, y="y", p="p", bad_rows="drop", engine=engine
         )
     assert preds.n == 22
+
+
+@pytest.fixture(params=["a", "b"])
+def mixed_precision(request, tmp_path):
+    """Classes in single and double precision; one is below 0 by a little in one row."""
+    a, b = np.full(100, 0.4, np.float32), np.full(100, 0.6)
+    {"a": a, "b": b}[request.param][0] = -3e-7
+    kind = np.array(["a", "b", "c"])[np.arange(100) % 3]
+    rows = pl.DataFrame({"y": kind, "c_a": a, "c_b": b, "c_c": 1.0 - a - b})
+    return saved(rows, tmp_path, "parquet")
+
+
+def test_classes_of_mixed_precision_keep_to_the_higher_one(mixed_precision, engine):
+    options = {"y": "y", "p": "c_*", "task": "confidence", "engine": engine}
+    with pytest.raises(ProbabilityRangeError, match=r"-3e-07|-3\.0.*e-07"):
+        cb.evaluate(cb.Predictions.from_table(mixed_precision, **options))
+    with pytest.warns(DroppedRowsWarning, match=r"1 outside .0, 1. in columns"):
+        preds = cb.Predictions.from_table(mixed_precision, bad_rows="drop", **options)
+    assert preds.n == 99

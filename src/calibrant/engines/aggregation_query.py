@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from calibrant.core.labels import check_label_values
-from calibrant.core.scales import precision_of
+from calibrant.core.scales import precision_of_columns
 from calibrant.core.weights import check_total, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.aggregation_sql import (
@@ -131,8 +131,9 @@ class AggregationQuery:
     @cached_property
     def fault(self) -> str:
         """Return a number that is 0 for valid rows."""
-        dtypes = ((n, self.rows.dtype_example(n).dtype) for n in self.spec.columns)
-        return fault_sql(self.spec, {n: precision_of(dtype) for n, dtype in dtypes})
+        dtype = {n: self.rows.dtype_example(n).dtype for n in self.spec.columns}
+        own = ([dtype[name] for name in model.columns] for model in self.spec.models)
+        return fault_sql(self.spec, [precision_of_columns(types) for types in own])
 
     def cells(self) -> AggregatedCells:
         """Go through the rows and return their cells."""
