@@ -20,6 +20,7 @@ from calibrant.engines.aggregation_sql import (
     UNUSABLE,
     WEIGHTLESS,
     aggregation_sql,
+    code,
     distinct_sql,
     group_columns,
 )
@@ -222,7 +223,9 @@ class AggregationQuery:
             names["w"] = spec.weight
         if spec.cluster is not None:
             names[group_columns(spec)[-1]] = spec.cluster
-        chosen, limit = ", ".join(names), f"LIMIT {MAX_INVALID_VALUES // len(names)}"
+        codes = [code(place) for place, m in enumerate(spec.models) if m.labels]
+        chosen = ", ".join([*names, *codes])
+        limit = f"LIMIT {MAX_INVALID_VALUES // len(names)}"
         invalid = f"WHERE NOT COALESCE({self.fault} = 0, FALSE)"
         rows = f"SELECT {chosen} FROM {self.source} {invalid}"
         rows = rows if all_of_them else f"{rows} {limit}"
@@ -238,6 +241,11 @@ class AggregationQuery:
                 columns[name] = values.astype(kind) if kind.kind == "f" else values
             else:
                 columns[name] = np.array(found[own].tolist(), dtype=object)
+        # Engines may return a label as another value than the user's.
+        for place, model in enumerate(spec.models if codes else ()):
+            known = np.ma.filled(found[code(place)].astype(np.float64), -1.0)
+            for row in np.flatnonzero(known >= 0.0):
+                columns[spec.y][row] = model.labels[int(known[row])]
         counts = np.asarray(found["n_rows"]).astype(np.int64)
         return MemoryTable(tuple(columns), columns.__getitem__), counts
 

@@ -154,8 +154,8 @@ class TypedRows:
     def distinct(self, name: str, limit: int) -> list[Any]:
         """Return some of the distinct values of a column, in order."""
         column = self.source.select([(name, self.kinds[name])])
-        query = f"SELECT DISTINCT c_0 FROM ({column}) WHERE c_0 IS NOT NULL"
-        return sorted(self.run(f"{query} LIMIT {limit}")["c_0"].tolist(), key=str)
+        query = f"SELECT DISTINCT c_0 AS label FROM ({column}) WHERE c_0 IS NOT NULL"
+        return sorted(self.run(f"{query} LIMIT {limit}")["label"].tolist(), key=str)
 
     def run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return a query's result, with the values of groups as they are meant."""
@@ -164,6 +164,10 @@ class TypedRows:
             key = f"by_{place}"
             if key in columns:
                 columns[key] = self.source.key_values(name, columns[key])
+        label = np.dtype(self.kinds[self.spec.y])
+        for own in {"label", "other_low", "other_high"}.intersection(columns):
+            if label.kind == "M":  # DuckDB returns dates as times
+                columns[own] = columns[own].astype(label)
         return columns
 
     def check_guess(self) -> None:

@@ -1,0 +1,50 @@
+"""Labels of every type: which rows are invalid does not depend on how they are read."""
+
+import datetime as dt
+from decimal import Decimal
+from uuid import UUID
+
+import duckdb
+import pytest
+
+import calibrant as cb
+from calibrant.exceptions import LabelError, WeightError
+
+N = 50
+TIMES = map(dt.datetime.fromisoformat, ("2024-01-01", "2024-02-03"))
+LABELS = {
+    "dates": ("DATE", dt.date(2024, 1, 1), dt.date(2024, 1, 2)),
+    "times": ("TIMESTAMP", *TIMES),
+    "decimals": ("DECIMAL(9, 1)", Decimal("0.1"), Decimal("0.3")),
+    "identifiers": ("UUID", UUID(int=1), UUID(int=2)),
+    "hours": ("TIME", dt.time(1, 2), dt.time(3, 4)),
+}
+
+
+def relation(columns):
+    """Return rows whose columns are expressions of their number, i."""
+    return duckdb.sql(f"FROM range({N}) r(i)").project(columns)
+
+
+@pytest.fixture(params=LABELS)
+def labelled(request):
+    """Return two labels, and rows that have them; one row has a negative weight."""
+    kind, first, second = LABELS[request.param]
+    label = f"CAST(IF(i % 2 = 0, '{first}', '{second}') AS {kind})"
+    columns = f"{label} AS y, 0.4 AS a, 0.6 AS b, IF(i = 0, -1, 1) AS w"
+    return [first, second], relation(columns)
+
+
+def test_rows_with_a_known_class_have_no_invalid_label(labelled):
+    labels, rows = labelled
+    options = {"y": "y", "p": {"m": ["a", "b"]}, "task": "confidence", "labels": labels}
+    with pytest.raises(WeightError, match=f"1 of {N} rows"):
+        cb.Predictions.from_table(rows, weight="w", **options).aggregate()
+    assert cb.Predictions.from_table(rows, **options).aggregate().n == N
+
+
+def test_dates_are_listed_as_dates():
+    rows = relation("DATE '2024-01-01' + (i % 3)::INT AS y, 0.4 AS p")
+    options = {"y": "y", "p": "p", "pos_label": dt.date(2024, 1, 2)}
+    with pytest.raises(LabelError, match=r"it contains datetime.date\(2024, 1, 1\)"):
+        cb.Predictions.from_table(rows, **options).aggregate()
