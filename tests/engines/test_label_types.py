@@ -48,3 +48,27 @@ def test_dates_are_listed_as_dates():
     options = {"y": "y", "p": "p", "pos_label": dt.date(2024, 1, 2)}
     with pytest.raises(LabelError, match=r"it contains datetime.date\(2024, 1, 1\)"):
         cb.Predictions.from_table(rows, **options).aggregate()
+
+
+@pytest.fixture
+def bytes_labels(tmp_path):
+    """Return a file whose labels are bytes; one row has a negative weight."""
+    label = "IF(i % 4 = 0, '\\x00a'::BLOB, 'b'::BLOB) AS y"
+    relation(f"{label}, 0.4 AS p, IF(i = 0, -1, 1) AS w").to_parquet(
+        str(tmp_path / "rows.parquet")
+    )
+    return tmp_path / "rows.parquet"
+
+
+def test_labels_may_be_bytes(bytes_labels, engine):
+    options = {"y": "y", "p": "p", "pos_label": b"\0a", "engine": engine}
+    preds = cb.Predictions.from_table(bytes_labels, **options).aggregate()
+    assert preds.store.cells.columns["event_rows"].sum() == 13
+    with pytest.raises(WeightError, match=f"1 of {N} rows"):
+        cb.Predictions.from_table(bytes_labels, weight="w", **options).aggregate()
+
+
+def test_groups_may_be_named_by_bytes(bytes_labels, local_engine):
+    options = {"y": "w", "p": "p", "pos_label": 1, "by": "y", "engine": local_engine}
+    cells = cb.Predictions.from_table(bytes_labels, **options).aggregate().store.cells
+    assert cells.groups == ((b"\0a",), (b"b",))

@@ -240,7 +240,7 @@ class AggregationQuery:
                 values = np.ma.filled(found[own].astype(np.float64), np.nan)
                 columns[name] = values.astype(kind) if kind.kind == "f" else values
             else:
-                columns[name] = np.array(found[own].tolist(), dtype=object)
+                columns[name] = np.fromiter(key_values(found[own]), dtype=object)
         # Engines may return a label as another value than the user's.
         for place, model in enumerate(spec.models if codes else ()):
             known = np.ma.filled(found[code(place)].astype(np.float64), -1.0)
@@ -286,7 +286,7 @@ class AggregationQuery:
 
     def _check_two_labels(self, result: GridResult) -> None:
         others = {
-            bytes(value) if isinstance(value, bytearray) else value
+            value
             for name in ("other_low", "other_high")
             for value in key_values(result.columns[name][result.used])
             if value is not None

@@ -60,11 +60,13 @@ def quoted(name: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value as DuckDB reads it; neither number nor text becomes text.
+    """Return a value as DuckDB reads it; neither number, bytes nor text becomes text.
 
-    >>> literal("it's"), literal(True), literal(0.5)
-    ("'it''s'", 'TRUE', '5.0000000000000000e-01')
+    >>> literal("it's"), literal(True), literal(0.5), literal(b"it")
+    ("'it''s'", 'TRUE', '5.0000000000000000e-01', "UNHEX('6974')")
     """
+    if isinstance(value, bytes):
+        return f"UNHEX('{value.hex()}')"
     if isinstance(value, bool | int):
         return str(value).upper()
     if isinstance(value, float) and math.isfinite(value):

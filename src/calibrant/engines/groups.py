@@ -142,11 +142,15 @@ def numbered_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[Keys, IntVector]:
 
 
 def key_values(column: NDArray[Any]) -> list[Any]:
-    """Return the values of a column; whatever stands for a missing one is None."""
+    """Return the values of a column; whatever stands for a missing one is None.
+
+    Engines return bytes as arrays, which name neither group nor label.
+    """
     values: list[Any] = column.tolist()
     if column.dtype.kind in NEVER_MISSING:
         return values
-    return [None if is_missing(value) else value for value in values]
+    plain = (bytes(v) if isinstance(v, bytearray) else v for v in values)
+    return [None if is_missing(value) else value for value in plain]
 
 
 def plain_keys(keys: Keys) -> Keys:

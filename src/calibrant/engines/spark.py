@@ -41,13 +41,15 @@ def _unnest(events: list[Event]) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value as Spark reads it; neither number nor text becomes text.
+    """Return a value as Spark reads it; neither number, bytes nor text becomes text.
 
     Text is written by its bytes: what a backslash means depends on settings.
 
-    >>> literal("it's"), literal(True), literal(2)
-    ("CAST(X'69742773' AS STRING)", 'TRUE', '2')
+    >>> literal("it's"), literal(True), literal(2), literal(b"it")
+    ("CAST(X'69742773' AS STRING)", 'TRUE', '2', "X'6974'")
     """
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
     if isinstance(value, bool | int):
         return str(value).upper()
     if isinstance(value, float) and math.isfinite(value):
