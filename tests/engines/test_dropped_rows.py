@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cb
+from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.exceptions import (
     DroppedRowsError,
     DroppedRowsWarning,
@@ -336,3 +337,27 @@ def test_classes_of_mixed_precision_keep_to_the_higher_one(mixed_precision, engi
     with pytest.warns(DroppedRowsWarning, match=r"1 outside .0, 1. in columns"):
         preds = cb.Predictions.from_table(mixed_precision, bad_rows="drop", **options)
     assert preds.n == 99
+
+
+@pytest.mark.parametrize(
+    "table_engine",
+    [
+        "duckdb",
+        pytest.param(
+            "spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")]
+        ),
+    ],
+)
+def test_columns_with_types_are_read_once(table_engine, tmp_path, request, monkeypatch):
+    if table_engine == "spark":
+        request.getfixturevalue("spark")
+    whole = {"y": [0, 1] * 20, "p": [0, 1] * 20, "w": [1] * 39 + [-1]}
+    path = saved(pl.DataFrame(whole), tmp_path, "parquet")
+    passes, cells = [], AggregationQuery.cells
+    monkeypatch.setattr(
+        AggregationQuery, "cells", lambda query: passes.append(1) or cells(query)
+    )
+    options = {"y": "y", "p": "p", "weight": "w", "engine": table_engine}
+    with pytest.warns(DroppedRowsWarning, match="1 of 40"):
+        cb.Predictions.from_table(path, bad_rows="drop", **options).aggregate()
+    assert len(passes) == 1

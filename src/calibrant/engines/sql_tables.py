@@ -35,7 +35,8 @@ class SqlTable(ABC):
 
     dialect: Dialect
     is_text = False
-    """Whether values of groups are text, be they numbers or not."""
+    """Whether columns have no types: what they contain is a guess at first, and values
+    of groups are text, be they numbers or not."""
 
     @property
     @abstractmethod
@@ -101,7 +102,7 @@ class SqlTable(ABC):
         self.check_columns([spec.y, *spec.numbers, *spec.by])
         guessed = self.guess(spec.y, spec.numbers)
         try:
-            return TypedRows(self, guessed, spec, sure=False).cells()
+            return TypedRows(self, guessed, spec, sure=not self.is_text).cells()
         except WrongGuessError:
             kinds = self.kinds(list(guessed))
             return TypedRows(self, kinds, spec).cells()
