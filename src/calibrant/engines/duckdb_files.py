@@ -176,12 +176,12 @@ class SeparatedFiles(FileTable):
 
         The first labels are looked at, and all else must be numbers.
         """
-        kinds: dict[str, str] = dict.fromkeys([label, *numbers], "f8")
+        kinds: dict[str, str] = dict.fromkeys(numbers, "f8")
         first = self._whole.get(label)
         if first is None:
             rows = f"SELECT * FROM ({self._tokens([label])}) LIMIT {FIRST_ROWS}"
             first = kind_of(self._classes([label], rows)[label])
-        return kinds | {label: "f8" if first == "i8" else first}
+        return kinds | {label: first}
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
@@ -292,4 +292,7 @@ def _as_kind(token: str, kind: str) -> str:
         return truth_sql(token)
     if kind == "f8":
         return _number(token)
-    return f"TRY_CAST({token} AS BIGINT)" if kind == "i8" else token
+    if kind == "i8":  # DuckDB would round others
+        whole = f"TRY_CAST({token} AS BIGINT)"
+        return f"CASE WHEN {whole} = {_number(token)} THEN {whole} END"
+    return token

@@ -70,8 +70,8 @@ class SqlTable(ABC):
     def guess(self, label: str, numbers: Sequence[str]) -> dict[str, str]:
         """Return what columns of labels, predictions and weights contain.
 
-        Where files have no types it is a guess, which is never whole numbers. It may
-        be wrong: then some rows have no value when they are read as that.
+        Where files have no types it is a guess, by which numbers are doubles. It may be
+        wrong: then some rows have no value when they are read as that.
         """
         return self.kinds(list(dict.fromkeys([label, *numbers])))
 
@@ -175,11 +175,10 @@ class TypedRows:
         """Raise where rows are invalid because columns contain something else."""
         if self.sure:
             return
-        kinds = self.source.kinds(list(self.kinds))
-        if self.spec.bad_rows == "drop":  # whole numbers are numbers
-            kinds = {name: kind.replace("i", "f") for name, kind in kinds.items()}
-        if kinds != self.kinds:
-            raise WrongGuessError
+        for name, kind in self.source.kinds(list(self.kinds)).items():
+            whole_numbers = name != self.spec.y and kind == "i8"
+            if self.kinds[name] != ("f8" if whole_numbers else kind):
+                raise WrongGuessError
 
     def source_query(self) -> str:
         """Return the query for rows with names of our own, as our queries read them."""
