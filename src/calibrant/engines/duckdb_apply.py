@@ -13,7 +13,12 @@ from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.aggregation_sql import number
 from calibrant.engines.duckdb_files import open_files
 from calibrant.engines.duckdb_sources import literal, quoted
-from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
+from calibrant.engines.files import (
+    PARQUET,
+    SEPARATORS,
+    check_writable,
+    same_ignoring_case,
+)
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.row_checks import (
     ScaleEvidence,
@@ -68,7 +73,11 @@ def apply_in_duckdb(
     source.check_columns([column])
     if name in names:
         raise OptionError(f"{files} already has a column {name!r}; choose another.")
-    _check_distinct_ignoring_case([*names, name])
+    if alike := same_ignoring_case([*names, name]):
+        raise OptionError(
+            f"columns {alike[0]!r} and {alike[1]!r} differ only in case, which "
+            "DuckDB cannot write; use --engine memory, or rename one."
+        )
     _check_numbers(column, source.guess(column, []))
     try:
         with atomic_write(out) as temporary:
@@ -109,17 +118,6 @@ def _count(source: FileTable, column: str, condition: str) -> int:
 def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:
     if np.dtype(kinds[column]).kind not in "biuf":
         raise InputError(f"column {column!r} must contain numbers; it contains text.")
-
-
-def _check_distinct_ignoring_case(names: list[str]) -> None:
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(name.lower(), name)
-        if other != name:
-            raise OptionError(
-                f"columns {other!r} and {name!r} differ only in case, which "
-                "DuckDB cannot write; use --engine memory, or rename one."
-            )
 
 
 def _write(source: FileTable, query: str, path: Path) -> int:

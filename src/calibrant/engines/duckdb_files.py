@@ -17,7 +17,11 @@ from calibrant.engines.duckdb_sources import (
     quoted,
     reading,
 )
-from calibrant.engines.files import check_distinct_names, check_in_every_file
+from calibrant.engines.files import (
+    check_distinct_names,
+    check_in_every_file,
+    same_ignoring_case,
+)
 from calibrant.engines.text_files import (
     class_sql,
     kind_kept,
@@ -25,6 +29,7 @@ from calibrant.engines.text_files import (
     read_header,
     truth_sql,
 )
+from calibrant.exceptions import Setting, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,8 +154,17 @@ class ParquetFiles(FileTable):
     @cached_property
     def _called(self) -> dict[str, str]:
         """Return what DuckDB calls columns that differ by case alone."""
-        if len({name.lower() for name in self.names}) == len(self.names):
+        alike = same_ignoring_case(self.names)
+        if alike is None:
             return {}
+        if len(set(map(tuple, self._columns.values()))) > 1:
+            raise SourceError(
+                f"{self.files}: columns {alike[0]!r} and {alike[1]!r} differ only in "
+                "case, and DuckDB cannot tell them apart where files have different "
+                "columns. Rename one, or pass ",
+                Setting("engine", "memory"),
+                ".",
+            )
         return dict(zip(self.names, self._all_columns, strict=False))
 
 

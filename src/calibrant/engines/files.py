@@ -273,6 +273,20 @@ def check_distinct_names(has: str, names: Sequence[str]) -> None:
         seen.add(name)
 
 
+def same_ignoring_case(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names that differ only in case, if there are any.
+
+    >>> same_ignoring_case(["y", "P", "p"])
+    ('P', 'p')
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            return other, name
+    return None
+
+
 def unreadable(path: Path, what: str, header: str = "") -> SourceError:
     """Return the error about a file that is not what its name says.
 
