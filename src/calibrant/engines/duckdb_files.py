@@ -116,9 +116,22 @@ class ParquetFiles(FileTable):
         called = [quoted(self._called.get(name, name)) for name, _ in columns]
         return f"SELECT {self._typed(columns, called)} FROM {self._reader}"
 
-    @property
+    @cached_property
     def _reader(self) -> str:
-        return f"read_parquet({listed(self.files.patterns)}, union_by_name = true)"
+        options = [listed(self.files.patterns), "union_by_name = true"]
+        if not self._has_partitions:
+            options.append("hive_partitioning = false")
+        return f"read_parquet({', '.join(options)})"
+
+    @cached_property
+    def _has_partitions(self) -> bool:
+        """Tell whether names of folders give columns.
+
+        They do not where files have such a column, which DuckDB would hide.
+        """
+        own = {name.lower() for names in self._columns.values() for name in names}
+        given = self.files.partitions
+        return bool(given) and own.isdisjoint(name.lower() for name in given)
 
     @cached_property
     def _columns(self) -> dict[str, list[str]]:
@@ -140,7 +153,7 @@ class ParquetFiles(FileTable):
 
     @cached_property
     def _partitions(self) -> list[str]:
-        if not self.files.has_partitions:
+        if not self._has_partitions:
             return []
         own = {name for names in self._columns.values() for name in names}
         return [name for name in self._all_columns if name not in own]
@@ -274,6 +287,7 @@ class SeparatedFiles(FileTable):
             f"max_line_size = {size}",
             """quote = '"', escape = '"', comment = '', header = true""",
             "auto_detect = false, allow_quoted_nulls = false",
+            "hive_partitioning = false",
             f"store_rejects = {self.leave_out}",
         ]
         return f"read_csv({', '.join(options)})"

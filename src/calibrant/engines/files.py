@@ -96,10 +96,12 @@ class FileSet:
         return self.kind in MEMORY_ONLY or self.has_streams
 
     @property
-    def has_partitions(self) -> bool:
-        """Tell whether names of folders give columns, as in year=2024/."""
+    def partitions(self) -> set[str]:
+        """Return the columns that names of folders give, as in year=2024/."""
         folders = (Path(path).parts[:-1] for path in self.paths)
-        return any("=" in part for parts in folders for part in parts)
+        return {
+            part.split("=")[0] for parts in folders for part in parts if "=" in part
+        }
 
     def __str__(self) -> str:
         return _name_all(self.given)
