@@ -78,7 +78,9 @@ def apply_in_duckdb(
             f"columns {alike[0]!r} and {alike[1]!r} differ only in case, which "
             "DuckDB cannot write; use --engine memory, or rename one."
         )
-    _check_numbers(column, source.guess(column, []))
+    # Read as a number, what is none would seem to be missing.
+    kinds = source.kinds([column]) if allow_missing else source.guess(column, [])
+    _check_numbers(source, column, kinds)
     try:
         with atomic_write(out) as temporary:
             # From text to text nothing is parsed and formatted again.
@@ -115,8 +117,9 @@ def _count(source: FileTable, column: str, condition: str) -> int:
     return int(source.run(f"{query} WHERE {condition}")["n"][0])
 
 
-def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:
-    if np.dtype(kinds[column]).kind not in "biuf":
+def _check_numbers(source: FileTable, column: str, kinds: Mapping[str, str]) -> None:
+    known = "iuf" if source.is_text else "biuf"  # as text, true is no number
+    if np.dtype(kinds[column]).kind not in known:
         raise InputError(f"column {column!r} must contain numbers; it contains text.")
 
 
@@ -141,7 +144,7 @@ def _raise_no_probability(
 ) -> None:
     """Raise the error about predictions that are not probabilities."""
     kinds = source.kinds([column])
-    _check_numbers(column, kinds)
+    _check_numbers(source, column, kinds)
     condition = "NOT COALESCE(c_0 BETWEEN 0 AND 1, FALSE)"
     if allow_missing:
         condition += f" AND {_known('c_0')}"
