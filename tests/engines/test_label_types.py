@@ -8,7 +8,12 @@ import duckdb
 import pytest
 
 import calibrant as cb
-from calibrant.exceptions import LabelError, WeightError
+from calibrant.exceptions import (
+    DroppedRowsWarning,
+    LabelError,
+    MissingValueError,
+    WeightError,
+)
 
 N = 50
 TIMES = map(dt.datetime.fromisoformat, ("2024-01-01", "2024-02-03"))
@@ -41,6 +46,9 @@ def test_rows_with_a_known_class_have_no_invalid_label(labelled):
     with pytest.raises(WeightError, match=f"1 of {N} rows"):
         cb.Predictions.from_table(rows, weight="w", **options).aggregate()
     assert cb.Predictions.from_table(rows, **options).aggregate().n == N
+    options["labels"] = [labels[0], "other"]
+    with pytest.raises(LabelError, match=f"only the classes.*25 of {N} rows"):
+        cb.Predictions.from_table(rows, **options).aggregate()
 
 
 def test_dates_are_listed_as_dates():
@@ -72,3 +80,34 @@ def test_groups_may_be_named_by_bytes(bytes_labels, local_engine):
     options = {"y": "w", "p": "p", "pos_label": 1, "by": "y", "engine": local_engine}
     cells = cb.Predictions.from_table(bytes_labels, **options).aggregate().store.cells
     assert cells.groups == ((b"\0a",), (b"b",))
+
+
+@pytest.fixture
+def few_labels(tmp_path):
+    """Return a file with labels of several types."""
+    day, text = "DATE '2024-01-01' + (i % 2)::INT AS day", "(i % 2)::VARCHAR AS text"
+    numbers = "i % 2 AS whole, (i % 2)::DOUBLE AS number, 0.4 AS p"
+    path = str(tmp_path / "rows.parquet")
+    relation(f"{day}, {text}, {numbers}").to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("column", ["day", "text", "whole", "number"])
+@pytest.mark.parametrize("event", ["q", float("nan"), float("inf"), b"1", 0.5])
+def test_an_event_that_no_label_can_be(few_labels, engine, column, event):
+    options = {"y": column, "p": "p", "pos_label": event, "engine": engine}
+    with pytest.raises(LabelError, match="must contain two values, one of them"):
+        cb.evaluate(cb.Predictions.from_table(few_labels, **options))
+
+
+def test_nan_is_no_label(engine, tmp_path):
+    relation("IF(i < 3, 'nan'::DOUBLE, i % 2) AS y, 0.4 AS p").to_parquet(
+        str(tmp_path / "rows.parquet")
+    )
+    options = {"y": "y", "p": "p", "pos_label": 1, "engine": engine}
+    table = str(tmp_path / "rows.parquet")
+    with pytest.raises(MissingValueError, match="column 'y'"):
+        cb.evaluate(cb.Predictions.from_table(table, **options))
+    with pytest.warns(DroppedRowsWarning, match="3 without a label in column 'y'"):
+        preds = cb.Predictions.from_table(table, bad_rows="drop", **options)
+    assert preds.n == N - 3

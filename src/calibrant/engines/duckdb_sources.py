@@ -100,14 +100,14 @@ class DuckDBTable(SqlTable):
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
-        declared = self._declared(names)
+        declared = self.declared(names)
         check_no_lists([name for name, kind in declared.items() if kind.endswith("]")])
         return {
             name: "f8" if is_decimal(kind) else KINDS.get(kind, "O")
             for name, kind in declared.items()
         }
 
-    def _declared(self, names: Sequence[str]) -> dict[str, str]:
+    def declared(self, names: Sequence[str]) -> dict[str, str]:
         """Return DuckDB's types of columns."""
         if not names:
             return {}
@@ -116,7 +116,7 @@ class DuckDBTable(SqlTable):
 
     def _typed(self, columns: Sequence[tuple[str, str]], called: Sequence[str]) -> str:
         """Return columns in their types, called c_0, c_1, ...; decimal keys as text."""
-        declared = self._declared([name for name, kind in columns if kind == KEY])
+        declared = self.declared([name for name, kind in columns if kind == KEY])
         return numbered(
             [
                 f"CAST({own} AS VARCHAR)"
@@ -128,7 +128,7 @@ class DuckDBTable(SqlTable):
 
     def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of groups from those of a column read as `KEY`."""
-        declared = self._declared([name])[name]
+        declared = self.declared([name])[name]
         if is_decimal(declared):  # as doubles they would lose digits
             keys = [None if v is None else Decimal(v) for v in values.tolist()]
             return np.array(keys, dtype=object)

@@ -83,14 +83,17 @@ class SparkTable(SqlTable):
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what columns contain, in NumPy's words."""
-        declared = dict(self.frame.dtypes)
-        check_no_lists([name for name in names if declared[name].startswith("array")])
+        declared = self.declared(names)
+        check_no_lists([n for n, kind in declared.items() if kind.startswith("array")])
         return {
-            name: "f8"
-            if declared[name].startswith("decimal")
-            else KINDS.get(declared[name], "O")
-            for name in names
+            name: "f8" if kind.startswith("decimal") else KINDS.get(kind, "O")
+            for name, kind in declared.items()
         }
+
+    def declared(self, names: Sequence[str]) -> dict[str, str]:
+        """Return Spark's types of columns."""
+        types = dict(self.frame.dtypes)
+        return {name: types[name] for name in names}
 
     def select(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return the query for columns called c_0, c_1, ..., in their types."""

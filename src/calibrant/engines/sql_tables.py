@@ -60,6 +60,10 @@ class SqlTable(ABC):
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
 
+    @abstractmethod
+    def declared(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the engine's types of columns."""
+
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist, or is missing from some of the files."""
         unknown = set(names).difference(self.names)
@@ -90,12 +94,28 @@ class SqlTable(ABC):
 
     def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column contains a value."""
-        if not labels_of_type([value], self.dtype_example(name)):
-            return False
+        literals = self.label_literals(name, [value], self.dtype_example(name))
         column = self.select([(name, self.kind_of_few(name))])
-        equal = f"c_0 = {self.dialect.literal(value)}"
-        query = f"SELECT 1 AS one FROM ({column}) WHERE {equal} LIMIT 1"
-        return bool(self.run(query)["one"].size)
+        return any(
+            self.run(f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {own} LIMIT 1")[
+                "one"
+            ].size
+            for _, own in literals
+        )
+
+    def label_literals(
+        self, name: str, labels: Sequence[Any], like: NDArray[Any]
+    ) -> list[tuple[int, str]]:
+        """Return number and SQL of the labels that a column of a type can contain."""
+        known = labels_of_type(labels, like)
+        literal = self.dialect.literal
+        if like.dtype.kind not in "OM":
+            return [(place, literal(value)) for place, value in known]
+        declared = self.declared([name])[name]
+        if declared.upper() not in ("BLOB", "BINARY"):
+            known = [(k, v) for k, v in known if not isinstance(v, bytes)]
+        texts = ((k, v if isinstance(v, bytes) else str(v)) for k, v in known)
+        return [(k, f"TRY_CAST({literal(v)} AS {declared})") for k, v in texts]
 
     def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows, where they are, and return their cells."""
@@ -213,13 +233,16 @@ class TypedRows:
         spec, several = self.spec, bool(model.labels)
         if not several and spec.pos_label is None:
             return self._number(spec.y)
-        label, literal = self._column(spec.y), self.source.dialect.literal
+        label, like = self._column(spec.y), self.dtype_example(spec.y)
         classes = model.labels if several else [spec.pos_label]
         known = [
-            f"WHEN {label} = {literal(v)} THEN {number(place if several else 1)}"
-            for place, v in labels_of_type(classes, self.dtype_example(spec.y))
+            f"WHEN {label} = {literal} THEN {number(place if several else 1)}"
+            for place, literal in self.source.label_literals(spec.y, classes, like)
         ]
-        other = f"WHEN {label} IS NOT NULL THEN {number(-1 if several else 0)}"
+        rest = number(-1 if several else 0)
+        if like.dtype.kind == "f":  # NaN is no label
+            rest += f" + 0 * ATAN({label})"
+        other = f"WHEN {label} IS NOT NULL THEN {rest}"
         return f"CASE {' '.join([*known, other])} END"
 
 
