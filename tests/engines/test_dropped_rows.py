@@ -9,6 +9,7 @@ from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.exceptions import (
     DroppedRowsError,
     DroppedRowsWarning,
+    InputError,
     MissingValueError,
     OptionError,
     ProbabilityRangeError,
@@ -361,3 +362,33 @@ def test_columns_with_types_are_read_once(table_engine, tmp_path, request, monke
     with pytest.warns(DroppedRowsWarning, match="1 of 40"):
         cb.Predictions.from_table(path, bad_rows="drop", **options).aggregate()
     assert len(passes) == 1
+
+
+def test_clusters_that_are_nan_are_missing(tmp_path, engine):
+    rows = {"y": [0, 1] * 20, "p": [0.4] * 40, "c": [np.nan] * 3 + [1.5, np.inf] * 18}
+    path = saved(pl.DataFrame(rows | {"c": [*rows["c"], -2.0]}), tmp_path, "parquet")
+    options = {"y": "y", "p": "p", "cluster": "c", "engine": engine}
+    with pytest.raises(MissingValueError, match=r"column 'c'.*bad_rows="):
+        cb.evaluate(cb.Predictions.from_table(path, **options))
+    with pytest.warns(DroppedRowsWarning, match="3 without a cluster in column 'c'"):
+        preds = cb.Predictions.from_table(path, bad_rows="drop", **options)
+    assert preds.n == 37
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("w", -5e-324, "with a negative weight in column 'w'"),
+        ("y", 5e-324, "with an unknown label in column 'y'"),
+    ],
+)
+def test_the_smallest_numbers_are_not_zero(column, value, reason, tmp_path, engine):
+    rows = {"y": [0.0, 1.0] * 20, "p": [0.4] * 40, "w": [1.0] * 40}
+    rows[column][0] = value
+    path = saved(pl.DataFrame(rows), tmp_path, "parquet")
+    options = {"y": "y", "p": "p", "weight": "w", "engine": engine}
+    with pytest.raises(InputError, match=f"column '{column}'"):
+        cb.evaluate(cb.Predictions.from_table(path, **options))
+    with pytest.warns(DroppedRowsWarning, match=f"1 of 40 rows .* 1 {reason}"):
+        preds = cb.Predictions.from_table(path, bad_rows="drop", **options)
+    assert preds.n == 39

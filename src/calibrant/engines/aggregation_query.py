@@ -134,7 +134,11 @@ class AggregationQuery:
         """Return a number that is 0 for valid rows."""
         dtype = {n: self.rows.dtype_example(n).dtype for n in self.spec.columns}
         own = ([dtype[name] for name in model.columns] for model in self.spec.models)
-        return fault_sql(self.spec, [precision_of_columns(types) for types in own])
+        return fault_sql(
+            self.spec,
+            [precision_of_columns(types) for types in own],
+            nan_clusters=self.rows.source.may_be_nan(self.spec.cluster),
+        )
 
     def cells(self) -> AggregatedCells:
         """Go through the rows and return their cells."""

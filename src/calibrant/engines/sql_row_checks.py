@@ -24,14 +24,20 @@ if TYPE_CHECKING:
 HUGE = 1e300
 
 
-def fault_sql(spec: AggregationSpec, precision: Sequence[float]) -> str:
+def fault_sql(
+    spec: AggregationSpec, precision: Sequence[float], *, nan_clusters: bool
+) -> str:
     """Return a number that is 0 for valid rows; for others it is huge, NaN or NULL.
 
-    `precision` is the rounding unit of each model's predictions. Adding numbers up is
-    faster than combining conditions.
+    `precision` is the rounding unit of each model's predictions; `nan_clusters` tells
+    whether clusters may be NaN. Adding numbers up is faster than combining conditions.
     """
-    faults = [f"(ABS({margin}) - ({margin}))" for margin in _margins(spec, precision)]
-    return f"{balanced_sum(faults)} * {number(HUGE)}"
+    margins = [*_margins(spec, precision)]
+    if nan_clusters:
+        margins.append(f"0 * ATAN({group_columns(spec)[-1]})")
+    faults = [f"(ABS({margin}) - ({margin}))" for margin in margins]
+    # Twice, as the smallest doubles are not yet huge after once.
+    return f"{balanced_sum(faults)} * {number(HUGE)} * {number(HUGE)}"
 
 
 def _margins(spec: AggregationSpec, precision: Sequence[float]) -> Iterator[str]:

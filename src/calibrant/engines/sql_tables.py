@@ -87,6 +87,12 @@ class SqlTable(ABC):
         """Return the values of groups from those of a column read as `KEY`."""
         return values
 
+    def may_be_nan(self, name: str | None) -> bool:
+        """Tell whether values of groups may be NaN; without a column none is."""
+        if name is None or self.is_text:
+            return False
+        return self.declared([name])[name].upper() in ("FLOAT", "DOUBLE")
+
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column of labels."""
         self.check_columns([name])
