@@ -5,13 +5,17 @@ from decimal import Decimal
 from uuid import UUID
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import calibrant as cb
 from calibrant.exceptions import (
     DroppedRowsWarning,
+    InputError,
     LabelError,
     MissingValueError,
+    SourceError,
     WeightError,
 )
 
@@ -111,3 +115,27 @@ def test_nan_is_no_label(engine, tmp_path):
     with pytest.warns(DroppedRowsWarning, match="3 without a label in column 'y'"):
         preds = cb.Predictions.from_table(table, bad_rows="drop", **options)
     assert preds.n == N - 3
+
+
+@pytest.mark.parametrize("options", [{"pos_label": "u"}, {}])
+def test_labels_with_fields_are_refused(local_engine, options):
+    rows = relation("{'a': i % 2} AS y, 0.4 AS p")
+    options = {"y": "y", "p": "p", "engine": local_engine} | options
+    with pytest.raises(InputError, match=r"column 'y' must contain simple values.*own"):
+        cb.Predictions.from_table(rows, **options).aggregate()
+
+
+def test_remedies_about_labels_are_sentences(run, tmp_path):
+    path = tmp_path / "rows.parquet"
+    relation("IF(i = 0, 2, i % 2) AS y, 0.4 AS p").to_parquet(str(path))
+    options = ("--y", "y", "--p", "p", "--engine", "duckdb")
+    code, _, err = run("evaluate", path, *options)
+    assert code == 2
+    words = " ".join(err.split())
+    assert "State by --pos-label which one is the event. For several classes" in words
+
+
+def test_the_reason_why_a_data_frame_cannot_be_read():
+    half = pa.table({"y": [0, 1], "p": pa.array(np.full(2, 0.5, np.float16))})
+    with pytest.raises(SourceError, match=r"Unsupported.*Arrow.*engine=.memory"):
+        cb.Predictions.from_table(half, y="y", p="p", engine="duckdb").aggregate()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.engines.aggregation_sql import Dialect, Event, number
-from calibrant.engines.files import WRONG_ENCODING, check_no_lists
+from calibrant.engines.files import WRONG_ENCODING, check_no_lists, check_no_objects
 from calibrant.engines.sql_tables import KEY, SqlTable
 from calibrant.exceptions import MissingDependencyError, Setting, SourceError
 
@@ -102,6 +102,8 @@ class DuckDBTable(SqlTable):
         """Return what whole columns contain, in NumPy's words."""
         declared = self.declared(names)
         check_no_lists([name for name, kind in declared.items() if kind.endswith("]")])
+        fields = ("STRUCT(", "MAP(", "UNION(")
+        check_no_objects([n for n, kind in declared.items() if kind.startswith(fields)])
         return {
             name: "f8" if is_decimal(kind) else KINDS.get(kind, "O")
             for name, kind in declared.items()
@@ -185,11 +187,18 @@ def open_relation(source: Any) -> RelationTable:
     connection = connect()
     try:
         connection.register("calibrant_frame", nw.to_native(frame, pass_through=True))
-    except duckdb.Error:
+    except duckdb.Error as error:
         if isinstance(frame, nw.DataFrame) and find_spec("pyarrow") is None:
             raise MissingDependencyError(
                 "DuckDB needs pyarrow to read this data frame; install it with: pip "
                 "install pyarrow, or pass ",
+                Setting("engine", "memory"),
+                ".",
+            ) from None
+        if isinstance(frame, nw.DataFrame):
+            raise SourceError(
+                f"the data frame cannot be read by DuckDB: "
+                f"{_describe_fault(str(error))}; pass ",
                 Setting("engine", "memory"),
                 ".",
             ) from None

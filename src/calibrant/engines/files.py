@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.exceptions import (
+    InputError,
     MissingDependencyError,
     OptionError,
     Setting,
@@ -141,6 +142,17 @@ def check_no_lists(names: list[str]) -> None:
             f"column {names[0]!r} contains lists, which are read in memory; pass ",
             Setting("engine", "memory"),
             ".",
+        )
+
+
+def check_no_objects(names: Sequence[str]) -> None:
+    """Raise where columns contain objects with fields."""
+    if names:
+        raise InputError.of(
+            f"column {names[0]!r}",
+            "must contain simple values",
+            "it contains objects with fields",
+            ("Write the value of one field to a column of its own.",),
         )
 
 

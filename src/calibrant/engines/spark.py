@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.engines.aggregation_sql import Dialect, Event, number
-from calibrant.engines.files import FileSet, check_no_lists
+from calibrant.engines.files import FileSet, check_no_lists, check_no_objects
 from calibrant.engines.sql_tables import SqlTable
 from calibrant.exceptions import MissingDependencyError, SourceError
 
@@ -85,6 +85,8 @@ class SparkTable(SqlTable):
         """Return what columns contain, in NumPy's words."""
         declared = self.declared(names)
         check_no_lists([n for n, kind in declared.items() if kind.startswith("array")])
+        fields = ("struct<", "map<")
+        check_no_objects([n for n, kind in declared.items() if kind.startswith(fields)])
         return {
             name: "f8" if kind.startswith("decimal") else KINDS.get(kind, "O")
             for name, kind in declared.items()
