@@ -25,7 +25,12 @@ from calibrant.engines.aggregation_sql import (
     group_columns,
 )
 from calibrant.engines.cells import AggregatedCells, CellOrigin, exact_columns
-from calibrant.engines.groups import key_values, numbered_keys
+from calibrant.engines.groups import (
+    Group,
+    key_values,
+    numbered_keys,
+    warn_of_weightless,
+)
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.row_checks import (
     check_dropped,
@@ -145,6 +150,7 @@ class AggregationQuery:
         result = self._aggregated()
         reasons = self._reasons(result)
         self._check_usable(result)
+        self._warn_of_weightless(result)
         low, high = result["low"][result.used], result["high"][result.used]
         if (low < 0.0).any() or (high > 1.0).any():  # by rounding
             result = self._aggregated(clip=True)
@@ -276,6 +282,23 @@ class AggregationQuery:
                 float(np.max(weight / result["n_rows"][used])),
                 name=f"column {self.spec.weight!r}",
             )
+
+    def _warn_of_weightless(self, result: GridResult) -> None:
+        """Warn of groups whose valid rows all have weight 0."""
+        by = CellOrigin.of(self.spec).group_columns
+        if self.spec.weight is None or not by:
+            return
+        names = group_columns(self.spec)[: len(by)]
+        columns = [key_values(result.columns[name]) for name in names]
+        keys, group = numbered_keys(columns, by)
+        valid = np.bincount(group, result["cell"] != UNUSABLE, len(keys))
+        weighted = np.bincount(group, result.used, len(keys))
+        warn_of_weightless(
+            [
+                Group(dict(zip(by, keys[place], strict=True)), slice(None))
+                for place in np.flatnonzero((valid > 0.0) & (weighted == 0.0))
+            ]
+        )
 
     def _empty_error(self, result: GridResult) -> InputError:
         rows, invalid = result.n_rows, result.n_invalid

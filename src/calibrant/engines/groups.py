@@ -11,7 +11,12 @@ import numpy as np
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import is_missing
 from calibrant.core.warn import warn
-from calibrant.exceptions import Argument, MissingGroupWarning, OptionError
+from calibrant.exceptions import (
+    Argument,
+    MissingGroupWarning,
+    OptionError,
+    SmallSampleWarning,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,6 +81,16 @@ def warn_of_missing(rows: Iterable[tuple[Mapping[str, Any], float]]) -> None:
             f"{' or '.join(columns)}; {'it is' if is_one else 'they are'} in a group "
             f"called {MISSING}. Remove such rows to leave them out.",
             MissingGroupWarning,
+        )
+
+
+def warn_of_weightless(groups: Sequence[Group]) -> None:
+    """Warn once of groups that are skipped because they have no weight."""
+    if groups:
+        more = f" and {len(groups) - 1} more" if groups[1:] else ""
+        warn(
+            f"rows of {groups[0]}{more} all have weight 0 and are skipped.",
+            SmallSampleWarning,
         )
 
 
