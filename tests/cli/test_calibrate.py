@@ -219,6 +219,24 @@ def test_rows_without_a_prediction_stay_empty_if_allowed(
     assert "1.9" in err
 
 
+@pytest.mark.parametrize(
+    ("engine", "first", "last"),
+    [
+        ("memory", "0.2", "oops"),
+        ("duckdb", "0.2", "oops"),
+        ("duckdb", "true", "false"),
+    ],
+)
+def test_text_is_no_missing_prediction(run, saved, tmp_path, engine, first, last):
+    rows, out = tmp_path / "late.csv", tmp_path / "out.csv"
+    rows.write_text("forest,id\n" + f"{first},a\n" * 2000 + f"{last},b\n")
+    apply = ("apply", saved, rows, "--p", "forest", "--out", out, "--engine", engine)
+    code, _, err = run(*apply, "--allow-missing")
+    assert code == 2
+    assert "column 'forest' must contain numbers" in err
+    assert not out.exists()
+
+
 def test_infinite_logits_are_not_called_missing(run, saved, tmp_path):
     rows = tmp_path / "infinite.csv"
     rows.write_text("forest\n0.2\ninf\n")

@@ -5,11 +5,14 @@ import polars as pl
 import pytest
 
 import calibrant as cb
+from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.exceptions import (
     DroppedRowsError,
     DroppedRowsWarning,
+    InputError,
     MissingValueError,
     OptionError,
+    ProbabilityRangeError,
     ScaleError,
 )
 
@@ -316,3 +319,76 @@ def test_a_label_that_ends_with_a_nul_is_no_label(engine, tmp_path):
             path, y="y", p="p", bad_rows="drop", engine=engine
         )
     assert preds.n == 22
+
+
+@pytest.fixture(params=["a", "b"])
+def mixed_precision(request, tmp_path):
+    """Classes in single and double precision; one is below 0 by a little in one row."""
+    a, b = np.full(100, 0.4, np.float32), np.full(100, 0.6)
+    {"a": a, "b": b}[request.param][0] = -3e-7
+    kind = np.array(["a", "b", "c"])[np.arange(100) % 3]
+    rows = pl.DataFrame({"y": kind, "c_a": a, "c_b": b, "c_c": 1.0 - a - b})
+    return saved(rows, tmp_path, "parquet")
+
+
+def test_classes_of_mixed_precision_keep_to_the_higher_one(mixed_precision, engine):
+    options = {"y": "y", "p": "c_*", "task": "confidence", "engine": engine}
+    with pytest.raises(ProbabilityRangeError, match=r"-3e-07|-3\.0.*e-07"):
+        cb.evaluate(cb.Predictions.from_table(mixed_precision, **options))
+    with pytest.warns(DroppedRowsWarning, match=r"1 outside .0, 1. in columns"):
+        preds = cb.Predictions.from_table(mixed_precision, bad_rows="drop", **options)
+    assert preds.n == 99
+
+
+@pytest.mark.parametrize(
+    "table_engine",
+    [
+        "duckdb",
+        pytest.param(
+            "spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")]
+        ),
+    ],
+)
+def test_columns_with_types_are_read_once(table_engine, tmp_path, request, monkeypatch):
+    if table_engine == "spark":
+        request.getfixturevalue("spark")
+    whole = {"y": [0, 1] * 20, "p": [0, 1] * 20, "w": [1] * 39 + [-1]}
+    path = saved(pl.DataFrame(whole), tmp_path, "parquet")
+    passes, cells = [], AggregationQuery.cells
+    monkeypatch.setattr(
+        AggregationQuery, "cells", lambda query: passes.append(1) or cells(query)
+    )
+    options = {"y": "y", "p": "p", "weight": "w", "engine": table_engine}
+    with pytest.warns(DroppedRowsWarning, match="1 of 40"):
+        cb.Predictions.from_table(path, bad_rows="drop", **options).aggregate()
+    assert len(passes) == 1
+
+
+def test_clusters_that_are_nan_are_missing(tmp_path, engine):
+    rows = {"y": [0, 1] * 20, "p": [0.4] * 40, "c": [np.nan] * 3 + [1.5, np.inf] * 18}
+    path = saved(pl.DataFrame(rows | {"c": [*rows["c"], -2.0]}), tmp_path, "parquet")
+    options = {"y": "y", "p": "p", "cluster": "c", "engine": engine}
+    with pytest.raises(MissingValueError, match=r"column 'c'.*bad_rows="):
+        cb.evaluate(cb.Predictions.from_table(path, **options))
+    with pytest.warns(DroppedRowsWarning, match="3 without a cluster in column 'c'"):
+        preds = cb.Predictions.from_table(path, bad_rows="drop", **options)
+    assert preds.n == 37
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("w", -5e-324, "with a negative weight in column 'w'"),
+        ("y", 5e-324, "with an unknown label in column 'y'"),
+    ],
+)
+def test_the_smallest_numbers_are_not_zero(column, value, reason, tmp_path, engine):
+    rows = {"y": [0.0, 1.0] * 20, "p": [0.4] * 40, "w": [1.0] * 40}
+    rows[column][0] = value
+    path = saved(pl.DataFrame(rows), tmp_path, "parquet")
+    options = {"y": "y", "p": "p", "weight": "w", "engine": engine}
+    with pytest.raises(InputError, match=f"column '{column}'"):
+        cb.evaluate(cb.Predictions.from_table(path, **options))
+    with pytest.warns(DroppedRowsWarning, match=f"1 of 40 rows .* 1 {reason}"):
+        preds = cb.Predictions.from_table(path, bad_rows="drop", **options)
+    assert preds.n == 39

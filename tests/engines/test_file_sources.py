@@ -29,6 +29,11 @@ from calibrant.exceptions import (
 WANTED = {"y": "y", "p": "p"}
 
 
+ROWS_OF_G = pl.DataFrame(
+    {"y": [0, 1] * 30, "p": [0.2, 0.7] * 30, "g": ["a", "b", "c"] * 20}
+)
+
+
 @pytest.fixture
 def lake(rows, tmp_path):
     folder = tmp_path / "lake"
@@ -66,6 +71,32 @@ def test_folders_of_partitions_give_columns(rows, tmp_path):
         .store.cells
     )
     assert found.groups == ((2023,), (2024,))
+
+
+@pytest.fixture(params=["g", "G"])
+def hidden(request, tmp_path):
+    """A folder whose name gives a column that the files have, too."""
+    for place, part in enumerate((ROWS_OF_G[:30], ROWS_OF_G[30:])):
+        folder = tmp_path / "rows" / f"{request.param}=part{place}"
+        folder.mkdir(parents=True)
+        part.write_parquet(folder / "rows.parquet")
+    return tmp_path / "rows"
+
+
+def test_names_of_folders_hide_no_column(hidden, engine):
+    options = {"y": "y", "p": "p", "by": "g", "engine": engine}
+    cells = cb.Predictions.from_table(hidden, **options).aggregate().store.cells
+    assert cells.groups == (("a",), ("b",), ("c",))
+
+
+def test_names_of_folders_overwrite_no_column(hidden, local_engine, tmp_path):
+    from calibrant.cli.apply import apply as command
+
+    p, y = np.linspace(0.01, 0.99, 300), np.arange(300) % 3 > 0
+    cb.save_map(cb.make_calibrator("platt").fit(p, y).map_, tmp_path / "map.json")
+    out = tmp_path / "new.csv"
+    command(tmp_path / "map.json", [str(hidden)], "p", out, engine=local_engine)
+    assert pl.read_csv(out)["g"].to_list() == ROWS_OF_G["g"].to_list()
 
 
 def test_engines_by_the_kind_of_source(row_file, rows):

@@ -158,3 +158,18 @@ def test_whole_numbers_in_the_first_file_do_not_round_the_others(tmp_path):
     labels = np.concatenate([[0, 1] * 50, y])
     expected = cb.calibration_error(labels, whole, method="ew15")
     np.testing.assert_allclose(found.frame()["value"][0], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("other", [["y", "p", "P"], ["y", "p"]])
+def test_names_that_differ_by_case_are_told_apart(other, local_engine, tmp_path):
+    rows = pl.DataFrame({"y": [0, 1] * 20, "P": [0.9] * 40, "p": [0.25] * 40})
+    for name, columns in (("a", ["y", "P", "p"]), ("b", other)):
+        rows.select(columns).write_parquet(tmp_path / f"{name}.parquet")
+    table = f"{tmp_path}/*.parquet"
+    options = {"y": "y", "p": "p", "engine": local_engine}
+    if local_engine == "duckdb":
+        with pytest.raises(SourceError, match=r"'P' and 'p' differ only in case"):
+            cb.Predictions.from_table(table, **options).aggregate()
+        table = tmp_path / "a.parquet"
+    cells = cb.Predictions.from_table(table, **options).aggregate().store.cells
+    assert set(cells.columns["low"]) == {0.25}

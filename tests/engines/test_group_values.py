@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cb
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, SmallSampleWarning
 
 LARGE = 2**53
 
@@ -73,3 +73,18 @@ def test_lists_are_no_groups(columns, tmp_path):
     frame.write_parquet(tmp_path / "rows.parquet")
     with pytest.raises(OptionError, match="simple values"):
         groups_of(tmp_path / "rows.parquet", engine="memory")
+
+
+@pytest.mark.parametrize("cluster", [None, "c"])
+def test_groups_without_weight_are_warned_of(cluster, engine, tmp_path):
+    row = np.arange(90)
+    rows = {"y": row % 2, "p": [0.4] * 90, "g": row % 3, "h": "x", "c": row // 5}
+    rows["w"] = np.minimum(row % 3, 1.0)
+    pl.DataFrame(rows).write_parquet(tmp_path / "rows.parquet")
+    options = {"y": "y", "p": "p", "weight": "w", "by": ["g", "h"], "cluster": cluster}
+    options |= {"source": tmp_path / "rows.parquet", "engine": engine}
+    with pytest.warns(SmallSampleWarning, match="rows of g=0, h=x all have weight 0"):
+        found = cb.evaluate(
+            cb.Predictions.from_table(**options), methods="ew2", confidence=None
+        )
+    assert found.frame()["g"].tolist() == [1, 2]

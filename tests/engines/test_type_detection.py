@@ -5,6 +5,7 @@ DuckDB alone would look at the first 20,480 rows of a file.
 
 import gzip
 import json
+import warnings
 
 import numpy as np
 import polars as pl
@@ -126,6 +127,27 @@ def test_late_text_makes_all_labels_text(late_engine, late_file):
     assert found.frame()["n"].tolist() == [N + 1]
     with pytest.raises(LabelError):
         cb.evaluate(cb.Predictions.from_table(path, pos_label=1, **wanted), **options)
+
+
+@pytest.mark.parametrize(
+    ("local_engine", "blank"), [("memory", 0), ("duckdb", 0), ("duckdb", 2000)]
+)
+def test_large_whole_numbers_are_different_labels(local_engine, blank, tmp_path):
+    """As doubles they would be equal."""
+    labels = [""] * blank + ["100000000000000001", "100000000000000002"] * 5000
+    path = write_rows(tmp_path / "rows.csv", [{"y": y, "p": 0.5} for y in labels])
+    options = {"y": "y", "p": "p", "pos_label": 100000000000000002}
+    options |= {"bad_rows": "drop", "engine": local_engine}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cb.exceptions.DroppedRowsWarning)
+        cells = cb.Predictions.from_table(path, **options).aggregate().store.cells
+    assert (cells.n, cells.columns["event_rows"].sum()) == (10_000, 5000)
+
+
+def test_late_fractions_among_labels_are_not_rounded(late_engine, late_file):
+    options = {"y": "y", "p": "p", "pos_label": 1, "engine": late_engine}
+    with pytest.raises(LabelError, match=r"it contains 0\.0, 0\.9, 1"):
+        cb.Predictions.from_table(late_file(y=0.9), **options).aggregate()
 
 
 @pytest.mark.parametrize("words", [("False", "True"), ("false", "true")])

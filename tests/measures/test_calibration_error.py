@@ -101,7 +101,7 @@ def test_softmax_of_logits_is_the_same(three_classes):
 def test_class_order_is_asked_for(three_classes):
     prob, y = three_classes
     with pytest.raises(
-        LabelError, match=r"row 0 is '.*'. State the class of each prob"
+        LabelError, match=r"row 0 is '.*'. State by labels=... the class"
     ):
         cb.calibration_error(np.array(["a", "b", "c"])[y], prob, task="confidence")
     with pytest.raises(LabelError, match="each of the 3 probability columns once"):

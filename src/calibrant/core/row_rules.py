@@ -116,7 +116,11 @@ def class_label(order: Sequence[Any]) -> RowRule:
         LabelError,
         f"may contain only the classes {list_values(order)}",
         BINARY_LABEL.reason,
-        ("State the class of each probability column, in order: ", Setting("labels")),
+        (
+            "State by ",
+            Setting("labels"),
+            " the class of each probability column, in order.",
+        ),
     )
 
 

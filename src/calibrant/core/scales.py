@@ -16,7 +16,7 @@ from calibrant.core.warn import warn
 from calibrant.exceptions import ScaleWarning, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -161,6 +161,11 @@ def _warn_of_probabilities(seen: str, name: str) -> None:
 def precision_of(dtype: np.dtype[Any]) -> float:
     """Return the rounding unit of a type; whole numbers have that of doubles."""
     return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
+
+
+def precision_of_columns(dtypes: Iterable[np.dtype[Any]]) -> float:
+    """Return the rounding unit of the columns of a model: that of the array of all."""
+    return min(map(precision_of, dtypes))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Wording:
     # whether there is a parameter `scale`, for values outside [0, 1]
     takes_scale: bool = True
     # for labels that are not 0 and 1
-    two_labels: Text = ("State which label is the event: ", Setting("pos_label"))
+    two_labels: Text = ("State by ", Setting("pos_label"), " which one is the event.")
     several_labels: Text = (
         "For several classes pass one column of probabilities per class, and a task.",
     )

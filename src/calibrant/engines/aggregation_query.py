@@ -13,18 +13,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from calibrant.core.labels import check_label_values
-from calibrant.core.scales import precision_of
+from calibrant.core.scales import precision_of_columns
 from calibrant.core.weights import check_total, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.aggregation_sql import (
     UNUSABLE,
     WEIGHTLESS,
     aggregation_sql,
+    code,
     distinct_sql,
     group_columns,
 )
 from calibrant.engines.cells import AggregatedCells, CellOrigin, exact_columns
-from calibrant.engines.groups import key_values, numbered_keys
+from calibrant.engines.groups import (
+    Group,
+    key_values,
+    numbered_keys,
+    warn_of_weightless,
+)
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.row_checks import (
     check_dropped,
@@ -131,14 +137,20 @@ class AggregationQuery:
     @cached_property
     def fault(self) -> str:
         """Return a number that is 0 for valid rows."""
-        dtypes = ((n, self.rows.dtype_example(n).dtype) for n in self.spec.columns)
-        return fault_sql(self.spec, {n: precision_of(dtype) for n, dtype in dtypes})
+        dtype = {n: self.rows.dtype_example(n).dtype for n in self.spec.columns}
+        own = ([dtype[name] for name in model.columns] for model in self.spec.models)
+        return fault_sql(
+            self.spec,
+            [precision_of_columns(types) for types in own],
+            nan_clusters=self.rows.source.may_be_nan(self.spec.cluster),
+        )
 
     def cells(self) -> AggregatedCells:
         """Go through the rows and return their cells."""
         result = self._aggregated()
         reasons = self._reasons(result)
         self._check_usable(result)
+        self._warn_of_weightless(result)
         low, high = result["low"][result.used], result["high"][result.used]
         if (low < 0.0).any() or (high > 1.0).any():  # by rounding
             result = self._aggregated(clip=True)
@@ -221,7 +233,9 @@ class AggregationQuery:
             names["w"] = spec.weight
         if spec.cluster is not None:
             names[group_columns(spec)[-1]] = spec.cluster
-        chosen, limit = ", ".join(names), f"LIMIT {MAX_INVALID_VALUES // len(names)}"
+        codes = [code(place) for place, m in enumerate(spec.models) if m.labels]
+        chosen = ", ".join([*names, *codes])
+        limit = f"LIMIT {MAX_INVALID_VALUES // len(names)}"
         invalid = f"WHERE NOT COALESCE({self.fault} = 0, FALSE)"
         rows = f"SELECT {chosen} FROM {self.source} {invalid}"
         rows = rows if all_of_them else f"{rows} {limit}"
@@ -236,7 +250,12 @@ class AggregationQuery:
                 values = np.ma.filled(found[own].astype(np.float64), np.nan)
                 columns[name] = values.astype(kind) if kind.kind == "f" else values
             else:
-                columns[name] = np.array(found[own].tolist(), dtype=object)
+                columns[name] = np.fromiter(key_values(found[own]), dtype=object)
+        # Engines may return a label as another value than the user's.
+        for place, model in enumerate(spec.models if codes else ()):
+            known = np.ma.filled(found[code(place)].astype(np.float64), -1.0)
+            for row in np.flatnonzero(known >= 0.0):
+                columns[spec.y][row] = model.labels[int(known[row])]
         counts = np.asarray(found["n_rows"]).astype(np.int64)
         return MemoryTable(tuple(columns), columns.__getitem__), counts
 
@@ -264,6 +283,23 @@ class AggregationQuery:
                 name=f"column {self.spec.weight!r}",
             )
 
+    def _warn_of_weightless(self, result: GridResult) -> None:
+        """Warn of groups whose valid rows all have weight 0."""
+        by = CellOrigin.of(self.spec).group_columns
+        if self.spec.weight is None or not by:
+            return
+        names = group_columns(self.spec)[: len(by)]
+        columns = [key_values(result.columns[name]) for name in names]
+        keys, group = numbered_keys(columns, by)
+        valid = np.bincount(group, result["cell"] != UNUSABLE, len(keys))
+        weighted = np.bincount(group, result.used, len(keys))
+        warn_of_weightless(
+            [
+                Group(dict(zip(by, keys[place], strict=True)), slice(None))
+                for place in np.flatnonzero((valid > 0.0) & (weighted == 0.0))
+            ]
+        )
+
     def _empty_error(self, result: GridResult) -> InputError:
         rows, invalid = result.n_rows, result.n_invalid
         if rows > invalid:
@@ -277,7 +313,7 @@ class AggregationQuery:
 
     def _check_two_labels(self, result: GridResult) -> None:
         others = {
-            bytes(value) if isinstance(value, bytearray) else value
+            value
             for name in ("other_low", "other_high")
             for value in key_values(result.columns[name][result.used])
             if value is not None

@@ -12,7 +12,9 @@ weights.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,17 +90,25 @@ def labels_of_type(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int,
 
     Text is not a number, whatever it looks like.
 
-    >>> labels_of_type(["1", 1], np.empty(0, dtype=int))
+    >>> labels_of_type(["1", 1, np.nan, b"1"], np.empty(0, dtype=int))
     [(1, 1)]
     """
-    text = like.dtype.kind == "U"
-    anything = like.dtype.kind in "OM"
     plain = (v.item() if isinstance(v, np.generic) else v for v in labels)
-    return [
-        (place, value)
-        for place, value in enumerate(plain)
-        if anything or isinstance(value, str) == text
-    ]
+    kind = like.dtype.kind
+    return [(place, v) for place, v in enumerate(plain) if _can_be_in(v, kind)]
+
+
+def _can_be_in(value: Any, kind: str) -> bool:
+    """Tell whether a column of a kind of NumPy's can contain a label."""
+    if kind in "OM":  # types of which engines know more
+        return True
+    if kind == "U":
+        return isinstance(value, str)
+    if not isinstance(value, int | float | Decimal):
+        return False
+    if kind == "f":
+        return value == value  # noqa: PLR0124  (not NaN)
+    return math.isfinite(value) and value == int(value)
 
 
 def aggregation_sql(

@@ -13,7 +13,12 @@ from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.aggregation_sql import number
 from calibrant.engines.duckdb_files import open_files
 from calibrant.engines.duckdb_sources import literal, quoted
-from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
+from calibrant.engines.files import (
+    PARQUET,
+    SEPARATORS,
+    check_writable,
+    same_ignoring_case,
+)
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.row_checks import (
     ScaleEvidence,
@@ -68,8 +73,14 @@ def apply_in_duckdb(
     source.check_columns([column])
     if name in names:
         raise OptionError(f"{files} already has a column {name!r}; choose another.")
-    _check_distinct_ignoring_case([*names, name])
-    _check_numbers(column, source.guess(column, []))
+    if alike := same_ignoring_case([*names, name]):
+        raise OptionError(
+            f"columns {alike[0]!r} and {alike[1]!r} differ only in case, which "
+            "DuckDB cannot write; use --engine memory, or rename one."
+        )
+    # Read as a number, what is none would seem to be missing.
+    kinds = source.kinds([column]) if allow_missing else source.guess(column, [])
+    _check_numbers(source, column, kinds)
     try:
         with atomic_write(out) as temporary:
             # From text to text nothing is parsed and formatted again.
@@ -106,20 +117,10 @@ def _count(source: FileTable, column: str, condition: str) -> int:
     return int(source.run(f"{query} WHERE {condition}")["n"][0])
 
 
-def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:
-    if np.dtype(kinds[column]).kind not in "biuf":
+def _check_numbers(source: FileTable, column: str, kinds: Mapping[str, str]) -> None:
+    known = "iuf" if source.is_text else "biuf"  # as text, true is no number
+    if np.dtype(kinds[column]).kind not in known:
         raise InputError(f"column {column!r} must contain numbers; it contains text.")
-
-
-def _check_distinct_ignoring_case(names: list[str]) -> None:
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(name.lower(), name)
-        if other != name:
-            raise OptionError(
-                f"columns {other!r} and {name!r} differ only in case, which "
-                "DuckDB cannot write; use --engine memory, or rename one."
-            )
 
 
 def _write(source: FileTable, query: str, path: Path) -> int:
@@ -143,7 +144,7 @@ def _raise_no_probability(
 ) -> None:
     """Raise the error about predictions that are not probabilities."""
     kinds = source.kinds([column])
-    _check_numbers(column, kinds)
+    _check_numbers(source, column, kinds)
     condition = "NOT COALESCE(c_0 BETWEEN 0 AND 1, FALSE)"
     if allow_missing:
         condition += f" AND {_known('c_0')}"

@@ -17,7 +17,11 @@ from calibrant.engines.duckdb_sources import (
     quoted,
     reading,
 )
-from calibrant.engines.files import check_distinct_names, check_in_every_file
+from calibrant.engines.files import (
+    check_distinct_names,
+    check_in_every_file,
+    same_ignoring_case,
+)
 from calibrant.engines.text_files import (
     class_sql,
     kind_kept,
@@ -25,6 +29,7 @@ from calibrant.engines.text_files import (
     read_header,
     truth_sql,
 )
+from calibrant.exceptions import Setting, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,9 +116,22 @@ class ParquetFiles(FileTable):
         called = [quoted(self._called.get(name, name)) for name, _ in columns]
         return f"SELECT {self._typed(columns, called)} FROM {self._reader}"
 
-    @property
+    @cached_property
     def _reader(self) -> str:
-        return f"read_parquet({listed(self.files.patterns)}, union_by_name = true)"
+        options = [listed(self.files.patterns), "union_by_name = true"]
+        if not self._has_partitions:
+            options.append("hive_partitioning = false")
+        return f"read_parquet({', '.join(options)})"
+
+    @cached_property
+    def _has_partitions(self) -> bool:
+        """Tell whether names of folders give columns.
+
+        They do not where files have such a column, which DuckDB would hide.
+        """
+        own = {name.lower() for names in self._columns.values() for name in names}
+        given = self.files.partitions
+        return bool(given) and own.isdisjoint(name.lower() for name in given)
 
     @cached_property
     def _columns(self) -> dict[str, list[str]]:
@@ -135,7 +153,7 @@ class ParquetFiles(FileTable):
 
     @cached_property
     def _partitions(self) -> list[str]:
-        if not self.files.has_partitions:
+        if not self._has_partitions:
             return []
         own = {name for names in self._columns.values() for name in names}
         return [name for name in self._all_columns if name not in own]
@@ -149,8 +167,17 @@ class ParquetFiles(FileTable):
     @cached_property
     def _called(self) -> dict[str, str]:
         """Return what DuckDB calls columns that differ by case alone."""
-        if len({name.lower() for name in self.names}) == len(self.names):
+        alike = same_ignoring_case(self.names)
+        if alike is None:
             return {}
+        if len(set(map(tuple, self._columns.values()))) > 1:
+            raise SourceError(
+                f"{self.files}: columns {alike[0]!r} and {alike[1]!r} differ only in "
+                "case, and DuckDB cannot tell them apart where files have different "
+                "columns. Rename one, or pass ",
+                Setting("engine", "memory"),
+                ".",
+            )
         return dict(zip(self.names, self._all_columns, strict=False))
 
 
@@ -176,12 +203,12 @@ class SeparatedFiles(FileTable):
 
         The first labels are looked at, and all else must be numbers.
         """
-        kinds: dict[str, str] = dict.fromkeys([label, *numbers], "f8")
+        kinds: dict[str, str] = dict.fromkeys(numbers, "f8")
         first = self._whole.get(label)
         if first is None:
             rows = f"SELECT * FROM ({self._tokens([label])}) LIMIT {FIRST_ROWS}"
             first = kind_of(self._classes([label], rows)[label])
-        return kinds | {label: "f8" if first == "i8" else first}
+        return kinds | {label: first}
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
@@ -260,6 +287,7 @@ class SeparatedFiles(FileTable):
             f"max_line_size = {size}",
             """quote = '"', escape = '"', comment = '', header = true""",
             "auto_detect = false, allow_quoted_nulls = false",
+            "hive_partitioning = false",
             f"store_rejects = {self.leave_out}",
         ]
         return f"read_csv({', '.join(options)})"
@@ -292,4 +320,7 @@ def _as_kind(token: str, kind: str) -> str:
         return truth_sql(token)
     if kind == "f8":
         return _number(token)
-    return f"TRY_CAST({token} AS BIGINT)" if kind == "i8" else token
+    if kind == "i8":  # DuckDB would round others
+        whole = f"TRY_CAST({token} AS BIGINT)"
+        return f"CASE WHEN {whole} = {_number(token)} THEN {whole} END"
+    return token

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.engines.aggregation_sql import Dialect, Event, number
-from calibrant.engines.files import WRONG_ENCODING, check_no_lists
+from calibrant.engines.files import WRONG_ENCODING, check_no_lists, check_no_objects
 from calibrant.engines.sql_tables import KEY, SqlTable
 from calibrant.exceptions import MissingDependencyError, Setting, SourceError
 
@@ -60,11 +60,13 @@ def quoted(name: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value as DuckDB reads it; neither number nor text becomes text.
+    """Return a value as DuckDB reads it; neither number, bytes nor text becomes text.
 
-    >>> literal("it's"), literal(True), literal(0.5)
-    ("'it''s'", 'TRUE', '5.0000000000000000e-01')
+    >>> literal("it's"), literal(True), literal(0.5), literal(b"it")
+    ("'it''s'", 'TRUE', '5.0000000000000000e-01', "UNHEX('6974')")
     """
+    if isinstance(value, bytes):
+        return f"UNHEX('{value.hex()}')"
     if isinstance(value, bool | int):
         return str(value).upper()
     if isinstance(value, float) and math.isfinite(value):
@@ -98,14 +100,16 @@ class DuckDBTable(SqlTable):
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
-        declared = self._declared(names)
+        declared = self.declared(names)
         check_no_lists([name for name, kind in declared.items() if kind.endswith("]")])
+        fields = ("STRUCT(", "MAP(", "UNION(")
+        check_no_objects([n for n, kind in declared.items() if kind.startswith(fields)])
         return {
             name: "f8" if is_decimal(kind) else KINDS.get(kind, "O")
             for name, kind in declared.items()
         }
 
-    def _declared(self, names: Sequence[str]) -> dict[str, str]:
+    def declared(self, names: Sequence[str]) -> dict[str, str]:
         """Return DuckDB's types of columns."""
         if not names:
             return {}
@@ -114,7 +118,7 @@ class DuckDBTable(SqlTable):
 
     def _typed(self, columns: Sequence[tuple[str, str]], called: Sequence[str]) -> str:
         """Return columns in their types, called c_0, c_1, ...; decimal keys as text."""
-        declared = self._declared([name for name, kind in columns if kind == KEY])
+        declared = self.declared([name for name, kind in columns if kind == KEY])
         return numbered(
             [
                 f"CAST({own} AS VARCHAR)"
@@ -126,7 +130,7 @@ class DuckDBTable(SqlTable):
 
     def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of groups from those of a column read as `KEY`."""
-        declared = self._declared([name])[name]
+        declared = self.declared([name])[name]
         if is_decimal(declared):  # as doubles they would lose digits
             keys = [None if v is None else Decimal(v) for v in values.tolist()]
             return np.array(keys, dtype=object)
@@ -183,11 +187,18 @@ def open_relation(source: Any) -> RelationTable:
     connection = connect()
     try:
         connection.register("calibrant_frame", nw.to_native(frame, pass_through=True))
-    except duckdb.Error:
+    except duckdb.Error as error:
         if isinstance(frame, nw.DataFrame) and find_spec("pyarrow") is None:
             raise MissingDependencyError(
                 "DuckDB needs pyarrow to read this data frame; install it with: pip "
                 "install pyarrow, or pass ",
+                Setting("engine", "memory"),
+                ".",
+            ) from None
+        if isinstance(frame, nw.DataFrame):
+            raise SourceError(
+                f"the data frame cannot be read by DuckDB: "
+                f"{_describe_fault(str(error))}; pass ",
                 Setting("engine", "memory"),
                 ".",
             ) from None

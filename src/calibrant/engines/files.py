@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.exceptions import (
+    InputError,
     MissingDependencyError,
     OptionError,
     Setting,
@@ -96,10 +97,12 @@ class FileSet:
         return self.kind in MEMORY_ONLY or self.has_streams
 
     @property
-    def has_partitions(self) -> bool:
-        """Tell whether names of folders give columns, as in year=2024/."""
+    def partitions(self) -> set[str]:
+        """Return the columns that names of folders give, as in year=2024/."""
         folders = (Path(path).parts[:-1] for path in self.paths)
-        return any("=" in part for parts in folders for part in parts)
+        return {
+            part.split("=")[0] for parts in folders for part in parts if "=" in part
+        }
 
     def __str__(self) -> str:
         return _name_all(self.given)
@@ -139,6 +142,17 @@ def check_no_lists(names: list[str]) -> None:
             f"column {names[0]!r} contains lists, which are read in memory; pass ",
             Setting("engine", "memory"),
             ".",
+        )
+
+
+def check_no_objects(names: Sequence[str]) -> None:
+    """Raise where columns contain objects with fields."""
+    if names:
+        raise InputError.of(
+            f"column {names[0]!r}",
+            "must contain simple values",
+            "it contains objects with fields",
+            ("Write the value of one field to a column of its own.",),
         )
 
 
@@ -271,6 +285,20 @@ def check_distinct_names(has: str, names: Sequence[str]) -> None:
         if name in seen:
             raise SourceError(f"{has} two columns {name!r}; rename one.")
         seen.add(name)
+
+
+def same_ignoring_case(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names that differ only in case, if there are any.
+
+    >>> same_ignoring_case(["y", "P", "p"])
+    ('P', 'p')
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            return other, name
+    return None
 
 
 def unreadable(path: Path, what: str, header: str = "") -> SourceError:

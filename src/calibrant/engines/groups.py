@@ -11,7 +11,12 @@ import numpy as np
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import is_missing
 from calibrant.core.warn import warn
-from calibrant.exceptions import Argument, MissingGroupWarning, OptionError
+from calibrant.exceptions import (
+    Argument,
+    MissingGroupWarning,
+    OptionError,
+    SmallSampleWarning,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,6 +84,16 @@ def warn_of_missing(rows: Iterable[tuple[Mapping[str, Any], float]]) -> None:
         )
 
 
+def warn_of_weightless(groups: Sequence[Group]) -> None:
+    """Warn once of groups that are skipped because they have no weight."""
+    if groups:
+        more = f" and {len(groups) - 1} more" if groups[1:] else ""
+        warn(
+            f"rows of {groups[0]}{more} all have weight 0 and are skipped.",
+            SmallSampleWarning,
+        )
+
+
 def group_columns(
     by: str | Sequence[str] | None, *, name: str = "by"
 ) -> tuple[str, ...]:
@@ -142,11 +157,15 @@ def numbered_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[Keys, IntVector]:
 
 
 def key_values(column: NDArray[Any]) -> list[Any]:
-    """Return the values of a column; whatever stands for a missing one is None."""
+    """Return the values of a column; whatever stands for a missing one is None.
+
+    Engines return bytes as arrays, which name neither group nor label.
+    """
     values: list[Any] = column.tolist()
     if column.dtype.kind in NEVER_MISSING:
         return values
-    return [None if is_missing(value) else value for value in values]
+    plain = (bytes(v) if isinstance(v, bytearray) else v for v in values)
+    return [None if is_missing(value) else value for value in plain]
 
 
 def plain_keys(keys: Keys) -> Keys:

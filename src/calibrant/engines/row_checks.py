@@ -30,7 +30,7 @@ from calibrant.core.scales import (
     ROW_SUM_TOLERANCE,
     SCALE_RULES,
     ValueSummary,
-    precision_of,
+    precision_of_columns,
 )
 from calibrant.core.wording import MEASURE_WORDING, shown
 from calibrant.exceptions import (
@@ -317,7 +317,7 @@ def prediction_faults(
     yield fault(FINITE, missing)
     if scale == "logit":
         return
-    precision = max(precision_of(table.column(name).dtype) for name in model.columns)
+    precision = precision_of_columns(table.column(name).dtype for name in model.columns)
     low, high = allowed = SCALE_RULES[scale].allowed_range(precision)
     outside = (scores < low) | (scores > high)
     if outside.any():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.engines.aggregation_sql import Dialect, Event, number
-from calibrant.engines.files import FileSet, check_no_lists
+from calibrant.engines.files import FileSet, check_no_lists, check_no_objects
 from calibrant.engines.sql_tables import SqlTable
 from calibrant.exceptions import MissingDependencyError, SourceError
 
@@ -41,13 +41,15 @@ def _unnest(events: list[Event]) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value as Spark reads it; neither number nor text becomes text.
+    """Return a value as Spark reads it; neither number, bytes nor text becomes text.
 
     Text is written by its bytes: what a backslash means depends on settings.
 
-    >>> literal("it's"), literal(True), literal(2)
-    ("CAST(X'69742773' AS STRING)", 'TRUE', '2')
+    >>> literal("it's"), literal(True), literal(2), literal(b"it")
+    ("CAST(X'69742773' AS STRING)", 'TRUE', '2', "X'6974'")
     """
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
     if isinstance(value, bool | int):
         return str(value).upper()
     if isinstance(value, float) and math.isfinite(value):
@@ -81,14 +83,19 @@ class SparkTable(SqlTable):
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what columns contain, in NumPy's words."""
-        declared = dict(self.frame.dtypes)
-        check_no_lists([name for name in names if declared[name].startswith("array")])
+        declared = self.declared(names)
+        check_no_lists([n for n, kind in declared.items() if kind.startswith("array")])
+        fields = ("struct<", "map<")
+        check_no_objects([n for n, kind in declared.items() if kind.startswith(fields)])
         return {
-            name: "f8"
-            if declared[name].startswith("decimal")
-            else KINDS.get(declared[name], "O")
-            for name in names
+            name: "f8" if kind.startswith("decimal") else KINDS.get(kind, "O")
+            for name, kind in declared.items()
         }
+
+    def declared(self, names: Sequence[str]) -> dict[str, str]:
+        """Return Spark's types of columns."""
+        types = dict(self.frame.dtypes)
+        return {name: types[name] for name in names}
 
     def select(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return the query for columns called c_0, c_1, ..., in their types."""

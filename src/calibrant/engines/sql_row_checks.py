@@ -16,7 +16,7 @@ from calibrant.engines.aggregation_sql import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from calibrant.core.array_types import Scale
     from calibrant.engines.aggregation_spec import AggregationSpec
@@ -24,25 +24,31 @@ if TYPE_CHECKING:
 HUGE = 1e300
 
 
-def fault_sql(spec: AggregationSpec, precision: Mapping[str, float]) -> str:
+def fault_sql(
+    spec: AggregationSpec, precision: Sequence[float], *, nan_clusters: bool
+) -> str:
     """Return a number that is 0 for valid rows; for others it is huge, NaN or NULL.
 
-    `precision` is the rounding unit of each column of predictions. Adding numbers up is
-    faster than combining conditions.
+    `precision` is the rounding unit of each model's predictions; `nan_clusters` tells
+    whether clusters may be NaN. Adding numbers up is faster than combining conditions.
     """
-    faults = [f"(ABS({margin}) - ({margin}))" for margin in _margins(spec, precision)]
-    return f"{balanced_sum(faults)} * {number(HUGE)}"
+    margins = [*_margins(spec, precision)]
+    if nan_clusters:
+        margins.append(f"0 * ATAN({group_columns(spec)[-1]})")
+    faults = [f"(ABS({margin}) - ({margin}))" for margin in margins]
+    # Twice, as the smallest doubles are not yet huge after once.
+    return f"{balanced_sum(faults)} * {number(HUGE)} * {number(HUGE)}"
 
 
-def _margins(spec: AggregationSpec, precision: Mapping[str, float]) -> Iterator[str]:
+def _margins(spec: AggregationSpec, precision: Sequence[float]) -> Iterator[str]:
     """Give a number for each condition: not negative if it is met.
 
     If it is not met, the number is negative, NaN, infinite or NULL.
     """
     alike: dict[tuple[Scale, float], dict[str, None]] = {}
-    for model in spec.models:
-        for name, column in zip(model.columns, read_columns(spec, model), strict=True):
-            alike.setdefault((model.scale, precision[name]), {})[column] = None
+    for model, unit in zip(spec.models, precision, strict=True):
+        columns_alike = alike.setdefault((model.scale, unit), {})
+        columns_alike |= dict.fromkeys(read_columns(spec, model))
     for (scale, unit), columns in alike.items():
         yield from _of_predictions(scale, unit, list(columns))
     for model in spec.models:

@@ -35,7 +35,8 @@ class SqlTable(ABC):
 
     dialect: Dialect
     is_text = False
-    """Whether values of groups are text, be they numbers or not."""
+    """Whether columns have no types: what they contain is a guess at first, and values
+    of groups are text, be they numbers or not."""
 
     @property
     @abstractmethod
@@ -59,6 +60,10 @@ class SqlTable(ABC):
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
 
+    @abstractmethod
+    def declared(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the engine's types of columns."""
+
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist, or is missing from some of the files."""
         unknown = set(names).difference(self.names)
@@ -69,8 +74,8 @@ class SqlTable(ABC):
     def guess(self, label: str, numbers: Sequence[str]) -> dict[str, str]:
         """Return what columns of labels, predictions and weights contain.
 
-        Where files have no types it is a guess, which is never whole numbers. It may
-        be wrong: then some rows have no value when they are read as that.
+        Where files have no types it is a guess, by which numbers are doubles. It may be
+        wrong: then some rows have no value when they are read as that.
         """
         return self.kinds(list(dict.fromkeys([label, *numbers])))
 
@@ -82,6 +87,12 @@ class SqlTable(ABC):
         """Return the values of groups from those of a column read as `KEY`."""
         return values
 
+    def may_be_nan(self, name: str | None) -> bool:
+        """Tell whether values of groups may be NaN; without a column none is."""
+        if name is None or self.is_text:
+            return False
+        return self.declared([name])[name].upper() in ("FLOAT", "DOUBLE")
+
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column of labels."""
         self.check_columns([name])
@@ -89,19 +100,35 @@ class SqlTable(ABC):
 
     def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column contains a value."""
-        if not labels_of_type([value], self.dtype_example(name)):
-            return False
+        literals = self.label_literals(name, [value], self.dtype_example(name))
         column = self.select([(name, self.kind_of_few(name))])
-        equal = f"c_0 = {self.dialect.literal(value)}"
-        query = f"SELECT 1 AS one FROM ({column}) WHERE {equal} LIMIT 1"
-        return bool(self.run(query)["one"].size)
+        return any(
+            self.run(f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {own} LIMIT 1")[
+                "one"
+            ].size
+            for _, own in literals
+        )
+
+    def label_literals(
+        self, name: str, labels: Sequence[Any], like: NDArray[Any]
+    ) -> list[tuple[int, str]]:
+        """Return number and SQL of the labels that a column of a type can contain."""
+        known = labels_of_type(labels, like)
+        literal = self.dialect.literal
+        if like.dtype.kind not in "OM":
+            return [(place, literal(value)) for place, value in known]
+        declared = self.declared([name])[name]
+        if declared.upper() not in ("BLOB", "BINARY"):
+            known = [(k, v) for k, v in known if not isinstance(v, bytes)]
+        texts = ((k, v if isinstance(v, bytes) else str(v)) for k, v in known)
+        return [(k, f"TRY_CAST({literal(v)} AS {declared})") for k, v in texts]
 
     def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows, where they are, and return their cells."""
         self.check_columns([spec.y, *spec.numbers, *spec.by])
         guessed = self.guess(spec.y, spec.numbers)
         try:
-            return TypedRows(self, guessed, spec, sure=False).cells()
+            return TypedRows(self, guessed, spec, sure=not self.is_text).cells()
         except WrongGuessError:
             kinds = self.kinds(list(guessed))
             return TypedRows(self, kinds, spec).cells()
@@ -154,8 +181,8 @@ class TypedRows:
     def distinct(self, name: str, limit: int) -> list[Any]:
         """Return some of the distinct values of a column, in order."""
         column = self.source.select([(name, self.kinds[name])])
-        query = f"SELECT DISTINCT c_0 FROM ({column}) WHERE c_0 IS NOT NULL"
-        return sorted(self.run(f"{query} LIMIT {limit}")["c_0"].tolist(), key=str)
+        query = f"SELECT DISTINCT c_0 AS label FROM ({column}) WHERE c_0 IS NOT NULL"
+        return sorted(self.run(f"{query} LIMIT {limit}")["label"].tolist(), key=str)
 
     def run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return a query's result, with the values of groups as they are meant."""
@@ -164,17 +191,20 @@ class TypedRows:
             key = f"by_{place}"
             if key in columns:
                 columns[key] = self.source.key_values(name, columns[key])
+        label = np.dtype(self.kinds[self.spec.y])
+        for own in {"label", "other_low", "other_high"}.intersection(columns):
+            if label.kind == "M":  # DuckDB returns dates as times
+                columns[own] = columns[own].astype(label)
         return columns
 
     def check_guess(self) -> None:
         """Raise where rows are invalid because columns contain something else."""
         if self.sure:
             return
-        kinds = self.source.kinds(list(self.kinds))
-        if self.spec.bad_rows == "drop":  # whole numbers are numbers
-            kinds = {name: kind.replace("i", "f") for name, kind in kinds.items()}
-        if kinds != self.kinds:
-            raise WrongGuessError
+        for name, kind in self.source.kinds(list(self.kinds)).items():
+            whole_numbers = name != self.spec.y and kind == "i8"
+            if self.kinds[name] != ("f8" if whole_numbers else kind):
+                raise WrongGuessError
 
     def source_query(self) -> str:
         """Return the query for rows with names of our own, as our queries read them."""
@@ -209,13 +239,16 @@ class TypedRows:
         spec, several = self.spec, bool(model.labels)
         if not several and spec.pos_label is None:
             return self._number(spec.y)
-        label, literal = self._column(spec.y), self.source.dialect.literal
+        label, like = self._column(spec.y), self.dtype_example(spec.y)
         classes = model.labels if several else [spec.pos_label]
         known = [
-            f"WHEN {label} = {literal(v)} THEN {number(place if several else 1)}"
-            for place, v in labels_of_type(classes, self.dtype_example(spec.y))
+            f"WHEN {label} = {literal} THEN {number(place if several else 1)}"
+            for place, literal in self.source.label_literals(spec.y, classes, like)
         ]
-        other = f"WHEN {label} IS NOT NULL THEN {number(-1 if several else 0)}"
+        rest = number(-1 if several else 0)
+        if like.dtype.kind == "f":  # NaN is no label
+            rest += f" + 0 * ATAN({label})"
+        other = f"WHEN {label} IS NOT NULL THEN {rest}"
         return f"CASE {' '.join([*known, other])} END"
 
 

@@ -25,6 +25,7 @@ from calibrant.engines.groups import (
     key_values,
     numbered_rows,
     warn_of_missing,
+    warn_of_weightless,
 )
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.row_checks import drop_invalid_rows
@@ -37,7 +38,6 @@ from calibrant.exceptions import (
     RowSumError,
     Setting,
     ShapeError,
-    SmallSampleWarning,
     UnpairedRowsWarning,
 )
 from calibrant.predictions.aggregates import (
@@ -431,13 +431,7 @@ class RowPredictions(Store):
         if weight is None:
             return groups
         kept = [group for group in groups if weight[group.rows].any()]
-        without = [str(group) for group in groups if not weight[group.rows].any()]
-        if without:
-            more = f" and {len(without) - 1} more" if without[1:] else ""
-            warn(
-                f"rows of {without[0]}{more} all have weight 0 and are skipped.",
-                SmallSampleWarning,
-            )
+        warn_of_weightless([group for group in groups if not weight[group.rows].any()])
         return kept
 
     def _tasks(self, model: str, rows: Any) -> BinaryTasks:
