@@ -373,5 +373,5 @@ def test_axes_name_labels_that_are_called_like_tasks(label):
 
 def test_several_models_lead_to_the_grid(smooth_sample):
     p, y = smooth_sample
-    with pytest.raises(OptionError, match="or use ReliabilityGrid"):
+    with pytest.raises(OptionError, match="ReliabilityGrid takes all of them"):
         cb.ReliabilityDisplay.from_predictions(y, {"a": p, "b": p})

@@ -104,5 +104,5 @@ def test_rows_of_a_sample_are_sorted_once_unless_they_are_many(monkeypatch):
     rng = np.random.default_rng(0)
     sample = BinarySample(rng.random(50), (rng.random(50) < 0.5).astype(float))
     assert sorted_rows(sample) is sorted_rows(sample)
-    monkeypatch.setattr(sorted_rows_module, "MAX_KEPT_ROWS", 49)
+    monkeypatch.setattr(sorted_rows_module, "MAX_CACHED_ROWS", 49)
     assert sorted_rows(sample) is not sorted_rows(sample)

@@ -25,4 +25,7 @@ prob, digit = cb.datasets.load_multiclass("forest")
 repaired: np.ndarray = (
     cb.make_calibrator("ovr-pl3", labels=range(10)).fit(prob, digit).transform(prob)
 )
-unknown = cb.no_such_name  # type: ignore[attr-defined]
+
+
+def misspelt() -> object:
+    return cb.no_such_name  # type: ignore[attr-defined]

@@ -172,7 +172,7 @@ class Method:
         usual = {"random_state": random_state, "monotone": False}
         known = self.parameters
         own = {name: value for name, value in usual.items() if name in known}
-        return self.build(**own, **params) if params else self._made(own)
+        return self.build(**{**own, **params}) if params else self._made(own)
 
 
 SPACINGS = {"es": ("size", "equal-size"), "ew": ("width", "equal-width")}
