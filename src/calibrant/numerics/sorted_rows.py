@@ -87,8 +87,14 @@ def running_sums(rows: BinarySample) -> tuple[FloatVector, FloatVector, FloatVec
     p, y = rows.p, rows.y
     if rows.weight is not None:
         p, y = rows.weight * p, rows.weight * y
-    weight, prob, label = (_sums_before(v) for v in (rows.weights, p, y))
-    return weight, prob, label
+    return _weights_before(rows), _sums_before(p), _sums_before(y)
+
+
+@cached_on_sample("sums of weights")
+def _weights_before(rows: BinarySample) -> FloatVector:
+    if rows.weight is None:
+        return np.arange(rows.n + 1, dtype=np.float64)
+    return _sums_before(rows.weight)
 
 
 def _sums_before(values: FloatVector) -> FloatVector:
@@ -102,7 +108,7 @@ def at_rank(rows: BinarySample, ranks: FloatMatrix) -> FloatMatrix:
     if rows.weight is None:
         row = ranks.astype(np.intp)
     else:
-        row = np.searchsorted(running_sums(rows)[0][1:], ranks, side="right")
+        row = np.searchsorted(_weights_before(rows)[1:], ranks, side="right")
     return rows.p[np.minimum(row, rows.p.size - 1)]
 
 
