@@ -57,6 +57,9 @@ def reversal_of(sample: BinarySample) -> Reversal | None:
     """
     if sample.clusters is not None:
         return None
+    events = sample.y if sample.weight is None else sample.weight * sample.y
+    if float(sample.p @ events) >= sample.mean(sample.p) * float(events.sum()):
+        return None  # as usual: no test is needed where the correlation is not negative
     cells = compress_on_log_grid(sample)
     return find_reversal(cells.p, cells.label_sum / cells.weight, cells.weight)
 
