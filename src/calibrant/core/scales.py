@@ -36,7 +36,7 @@ ONE = 1.0 + 1e-6
 """What is above it is above 1, whatever it was rounded to."""
 
 MIN_PERCENTAGES = 0.01
-"""So many rows with different values from 1 to 100 are no slips, but percentages."""
+"""From this share of rows on, values from 1 to 100 are percentages, not slips."""
 
 SCALED = 2.0
 """Up to here values above 1 may be probabilities times something."""

@@ -233,8 +233,9 @@ class AggregationQuery:
             names["w"] = spec.weight
         if spec.cluster is not None:
             names[group_columns(spec)[-1]] = spec.cluster
-        codes = [code(place) for place, m in enumerate(spec.models) if m.labels]
-        chosen = ", ".join([*names, *codes])
+        labels = {code(place): m.labels for place, m in enumerate(spec.models)}
+        labels = {name: known for name, known in labels.items() if known}
+        chosen = ", ".join([*names, *labels])
         limit = f"LIMIT {MAX_INVALID_VALUES // len(names)}"
         invalid = f"WHERE NOT COALESCE({self.fault} = 0, FALSE)"
         rows = f"SELECT {chosen} FROM {self.source} {invalid}"
@@ -252,10 +253,10 @@ class AggregationQuery:
             else:
                 columns[name] = np.fromiter(key_values(found[own]), dtype=object)
         # Engines may return a label as another value than the user's.
-        for place, model in enumerate(spec.models if codes else ()):
-            known = np.ma.filled(found[code(place)].astype(np.float64), -1.0)
-            for row in np.flatnonzero(known >= 0.0):
-                columns[spec.y][row] = model.labels[int(known[row])]
+        for name, known in labels.items():
+            number = np.ma.filled(found[name].astype(np.float64), -1.0)
+            for row in np.flatnonzero(number >= 0.0):
+                columns[spec.y][row] = known[int(number[row])]
         counts = np.asarray(found["n_rows"]).astype(np.int64)
         return MemoryTable(tuple(columns), columns.__getitem__), counts
 
